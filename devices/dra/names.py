@@ -1,0 +1,51 @@
+"""Names that Berth writes into the cluster: labels, annotations, field managers (design: names in the cluster).
+
+Knows nothing of Kubernetes' own field names; those live in `snapshot.py` and `objects.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final
+
+MANAGED_LABEL: Final = "berth.dev/managed"
+TENANT_LABEL: Final = "berth.dev/tenant"
+CLAIM_LABEL: Final = "berth.dev/claim"
+ROLE_LABEL: Final = "berth.dev/role"
+RETRYABLE_LABEL: Final = "berth.dev/retryable"
+PATH_LABEL_PREFIX: Final = "berth.dev/path."
+
+REQUEST_ID_ANNOTATION: Final = "berth.dev/request-id"
+GENERATION_ANNOTATION: Final = "berth.dev/generation"
+EXPECTED_END_ANNOTATION: Final = "berth.dev/expected-end"
+CLASSES_ANNOTATION: Final = "berth.dev/device-classes"
+EXTENDED_RESOURCES_ANNOTATION: Final = "berth.dev/extended-resources"
+FROZEN_ANNOTATION: Final = "berth.dev/frozen"
+FULL_CLAIMS_ANNOTATION: Final = "berth.dev/full-claims"
+
+QUIESCING_TAINT: Final = "berth.dev/quiescing"
+SYSTEM_NAMESPACE: Final = "berth-system"
+POLICY_CONFIG_MAP: Final = "berth-policy"
+
+
+class Manager(StrEnum):
+    """Field managers of server-side apply, one per concern.
+
+    Apply drops fields that a manager no longer sends; two concerns under one name would undo each
+    other's fields.
+    """
+
+    TENANT = "berth-tenant"
+    FREEZE = "berth-freeze"
+    SHARE = "berth-share"
+    CLAIM = "berth-claim"
+    NODE = "berth-node"
+
+
+DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def is_dns_label(name: str) -> bool:
+    """True for a name that Kubernetes takes as an RFC 1123 label (at most 63 characters)."""
+    return DNS_LABEL.fullmatch(name) is not None
