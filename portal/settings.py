@@ -8,6 +8,8 @@ from pathlib import Path
 import environ
 from csp.constants import NONE, SELF
 
+from portal import logs
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.FileAwareEnv()
@@ -258,23 +260,4 @@ STORAGES = {
 # The address in X-Forwarded-For is anybody's claim; allauth's own counting of proxies is used instead.
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
-LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {
-            "()": "structlog.stdlib.ProcessorFormatter",
-            "processor": "portal.logs.renderer",
-            "foreign_pre_chain": "portal.logs.FOREIGN",
-        }
-    },
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    "loggers": {
-        "django.request": {"level": "ERROR"},
-        "django_structlog": {"level": "WARNING"},
-        "kubernetes": {"level": "WARNING"},
-        "urllib3": {"level": "ERROR"},
-    },
-}
+LOGGING = logs.configure(level=env.str("LOG_LEVEL", default="INFO"), readable=DEBUG)

@@ -1,0 +1,1 @@
+"""What every page is made of: the parts, the status words, the forms, the refusals, fragments."""

@@ -1,0 +1,56 @@
+"""The only way to a tenant. Strangers get 404, for a tenant's existence is nobody else's business."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser
+from django.http import Http404
+
+from tenants.models import Membership, Tenant, User
+from tenants.policy import Act, may, require, why_not
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A tenant as one person may use it."""
+
+    tenant: Tenant
+    role: str
+    user: User
+
+    def may(self, act: Act) -> bool:
+        return may(self.role, act)
+
+    def why_not(self, act: Act) -> str:
+        return why_not(self.role, act)
+
+    def require(self, act: Act) -> None:
+        """Raises `NotPermitted` (403) with who may."""
+        require(self.role, act)
+
+
+def tenant_for(user: User | AnonymousUser, slug: str) -> Access:
+    """The tenant with the caller's role, or 404 for everybody who is not a member of it."""
+    membership = (
+        Membership.objects.select_related("tenant")
+        .filter(user_id=user.pk, tenant__slug=slug)
+        .exclude(tenant__state=Tenant.State.CLOSED)
+        .first()
+        if isinstance(user, User)
+        else None
+    )
+    if membership is None:
+        raise Http404
+    return Access(membership.tenant, membership.role, user)
+
+
+def tenants_of(user: User) -> list[Access]:
+    """Every tenant of a person, by name."""
+    memberships = (
+        Membership.objects.select_related("tenant")
+        .filter(user=user)
+        .exclude(tenant__state=Tenant.State.CLOSED)
+        .order_by("tenant__name")
+    )
+    return [Access(membership.tenant, membership.role, user) for membership in memberships]

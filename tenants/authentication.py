@@ -1,0 +1,27 @@
+"""Bearer tokens for the API. A token reaches its own tenant only, and only what its scopes say."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from tenants.models import ApiToken, User
+from tenants.tokens import find_token
+
+
+class TokenAuthentication(BaseAuthentication):
+    """`Authorization: Bearer berth_…`"""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        scheme, _, text = get_authorization_header(request).decode("latin-1").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        token = find_token(text.strip(), timezone.now())
+        if token is None:
+            raise AuthenticationFailed("This token is unknown, expired or revoked; make a new one.")
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="berth"'
