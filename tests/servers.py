@@ -1,0 +1,57 @@
+"""A pytest plugin: every run has its own PostgreSQL and Valkey, started when the first test asks.
+
+Loaded with `-p tests.servers`, because Django's settings are read before any conftest.py. Where
+`DATABASE_URL` is set already (a developer's own servers), those are used and nothing is started.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from playground.services import Services
+
+os.environ.setdefault("SECRET_KEY", "only-for-tests-" + "x" * 50)
+os.environ.setdefault("HTTPS", "false")
+os.environ.setdefault("STATIC_FROM_SOURCE", "true")
+
+_services: Services | None = None
+_own_folder: Path | None = None
+_started = False
+
+if "DATABASE_URL" not in os.environ:
+    _own_folder = Path(tempfile.mkdtemp(prefix="berth-tests-"))
+    _services = Services(_own_folder, durable=False)
+    os.environ.update(_services.env)
+
+
+def _start() -> None:
+    global _started
+    if _services is not None and not _started:
+        _services.start()
+        _started = True
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Workers of xdist inherit our environment, so only the first process can start the servers.
+    if getattr(config.option, "numprocesses", None):
+        _start()
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[None]:
+    """PostgreSQL and Valkey answer at the addresses of the settings."""
+    _start()
+    yield
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _started and _services is not None:
+        _services.stop()
+    if _own_folder is not None:
+        shutil.rmtree(_own_folder, ignore_errors=True)
