@@ -1,0 +1,221 @@
+"""The command lines of etcd and the three Kubernetes parts, for each release the playground has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playground.certificates import Pair
+
+ETCD = "etcd"
+API_SERVER = "kube-apiserver"
+SCHEDULER = "kube-scheduler"
+CONTROLLER_MANAGER = "kube-controller-manager"
+# In the order of starting; stopping goes the other way.
+COMPONENTS = (ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
+PORTS = ("etcd", "etcd-peer", API_SERVER, SCHEDULER, CONTROLLER_MANAGER)
+
+# The features of devices that Berth shows, and the minor release of 1.x that first has the gate
+# (pkg/features/kube_features.go); an older or emulated release refuses a gate it does not know.
+GATES: Mapping[str, int] = {
+    "DRAResourceClaimDeviceStatus": 32,
+    "DRADeviceTaints": 33,
+    "DRAPartitionableDevices": 33,
+    "DRAConsumableCapacity": 34,
+    "DRADeviceBindingConditions": 34,
+    "DRAExtendedResource": 34,
+    "DRADeviceTaintRules": 35,
+    "DRAListTypeAttributes": 36,
+    "DRANodeAllocatableResources": 36,
+    "DRAResourcePoolStatus": 36,
+}
+ETCD_QUOTA = 8 * 1024**3
+AUDIT_POLICY = Path(__file__).resolve().parent.parent / "deploy" / "audit-policy.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What large or special runs change; the defaults suit a demo of some ten nodes."""
+
+    max_requests_inflight: int = 0  # 0: the API server's own default (400)
+    max_mutating_requests_inflight: int = 0  # 0: its own default (200)
+    disabled_admission_plugins: tuple[str, ...] = ()
+    controllers: tuple[str, ...] = ("*",)  # "-node-lifecycle-controller": nodes stay Ready
+    controllers_qps: int = 200
+    scheduler_qps: int = 200
+    audit: bool = True
+
+    @property
+    def makes_claims(self) -> bool:
+        """Whether the controller that makes claims from templates runs."""
+        name = "resourceclaim-controller"
+        wanted = "*" in self.controllers or name in self.controllers
+        return wanted and f"-{name}" not in self.controllers
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Everything the command lines need to know about one control plane."""
+
+    folder: Path
+    release: str
+    emulated_version: str | None
+    gates: Mapping[str, bool]
+    tuning: Tuning
+    ports: Mapping[str, int]
+    authority: Path
+    etcd_authority: Path
+    server: Pair  # kube-apiserver, kube-scheduler and kube-controller-manager, all on loopback
+    etcd: Pair
+    authority_pair: Pair
+    etcd_client: Pair
+    kubelet_client: Pair
+    service_account: Pair
+    kubeconfigs: Mapping[str, Path] = field(default_factory=dict)
+
+    def url(self, port: str) -> str:
+        return f"https://127.0.0.1:{self.ports[port]}"
+
+    @property
+    def served_minor(self) -> int:
+        """36 for release 1.36.3; the emulated one where one is emulated."""
+        return int((self.emulated_version or self.release).split(".")[1])
+
+
+def command(name: str, layout: Layout) -> list[str]:
+    """Arguments for one component, its name first."""
+    lines = {
+        ETCD: _etcd,
+        API_SERVER: _api_server,
+        SCHEDULER: _scheduler,
+        CONTROLLER_MANAGER: _controller_manager,
+    }
+    return [name, *lines[name](layout)]
+
+
+def all_gates(served_minor: int, chosen: Mapping[str, bool]) -> dict[str, bool]:
+    """The gates that are set: all of `GATES` the release knows, then what was chosen."""
+    return {g: True for g, since in GATES.items() if served_minor >= since} | dict(chosen)
+
+
+def _etcd(at: Layout) -> list[str]:
+    client, peer = at.url("etcd"), at.url("etcd-peer")
+    return [
+        "--name=playground",
+        f"--data-dir={at.folder / 'data' / 'etcd'}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=playground={peer}",
+        *(f"--{kind}cert-file={at.etcd.certificate}" for kind in ("", "peer-")),
+        *(f"--{kind}key-file={at.etcd.key}" for kind in ("", "peer-")),
+        *(f"--{kind}trusted-ca-file={at.etcd_authority}" for kind in ("", "peer-")),
+        "--client-cert-auth",
+        "--peer-client-cert-auth",
+        f"--quota-backend-bytes={ETCD_QUOTA}",
+        "--unsafe-no-fsync",  # a killed process loses nothing; only a killed machine would
+        "--log-level=error",
+    ]
+
+
+def _api_server(at: Layout) -> list[str]:
+    tuning = at.tuning
+    flags = [
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",  # a machine without a network has no other
+        "--endpoint-reconciler-type=none",  # endpoints may not be on loopback
+        f"--secure-port={at.ports[API_SERVER]}",
+        f"--tls-cert-file={at.server.certificate}",
+        f"--tls-private-key-file={at.server.key}",
+        f"--client-ca-file={at.authority}",
+        f"--etcd-servers={at.url('etcd')}",
+        f"--etcd-cafile={at.etcd_authority}",
+        f"--etcd-certfile={at.etcd_client.certificate}",
+        f"--etcd-keyfile={at.etcd_client.key}",
+        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+        f"--service-account-key-file={at.service_account.certificate}",
+        f"--service-account-signing-key-file={at.service_account.key}",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        "--allow-privileged=true",
+        f"--kubelet-client-certificate={at.kubelet_client.certificate}",
+        f"--kubelet-client-key={at.kubelet_client.key}",
+        f"--kubelet-certificate-authority={at.authority}",
+        "--kubelet-preferred-address-types=InternalIP,Hostname",
+        "--runtime-config=" + ",".join(_runtime_config(at.served_minor)),
+        *_release_flags(at),
+    ]
+    if tuning.disabled_admission_plugins:
+        flags.append("--disable-admission-plugins=" + ",".join(tuning.disabled_admission_plugins))
+    if tuning.max_requests_inflight:
+        flags.append(f"--max-requests-inflight={tuning.max_requests_inflight}")
+    if tuning.max_mutating_requests_inflight:
+        flags.append(f"--max-mutating-requests-inflight={tuning.max_mutating_requests_inflight}")
+    if tuning.audit:
+        flags += [
+            f"--audit-policy-file={AUDIT_POLICY}",
+            f"--audit-log-path={at.folder / 'logs' / 'audit.log'}",
+            "--audit-log-maxsize=20",  # MiB
+            "--audit-log-maxbackup=2",
+        ]
+    return flags
+
+
+def _runtime_config(served_minor: int) -> list[str]:
+    """API versions that are off by default.
+
+    DeviceTaintRule is served as v1alpha3 to 1.35, as v1beta2 too in 1.36, and as v1 from 1.37 on;
+    ResourcePoolStatusRequest as v1alpha3 only.
+    """
+    versions = ["resource.k8s.io/v1alpha3=true"]
+    if served_minor >= 33:
+        versions.append("resource.k8s.io/v1beta2=true")
+    return versions
+
+
+def _scheduler(at: Layout) -> list[str]:
+    return [
+        *_client_of_the_api_server(SCHEDULER, at),
+        f"--kube-api-qps={at.tuning.scheduler_qps}",
+        f"--kube-api-burst={at.tuning.scheduler_qps * 2}",
+    ]
+
+
+def _controller_manager(at: Layout) -> list[str]:
+    return [
+        *_client_of_the_api_server(CONTROLLER_MANAGER, at),
+        "--use-service-account-credentials=true",
+        f"--service-account-private-key-file={at.service_account.key}",
+        f"--root-ca-file={at.authority}",
+        f"--cluster-signing-cert-file={at.authority_pair.certificate}",
+        f"--cluster-signing-key-file={at.authority_pair.key}",
+        f"--controllers={','.join(at.tuning.controllers)}",
+        f"--kube-api-qps={at.tuning.controllers_qps}",
+        f"--kube-api-burst={at.tuning.controllers_qps * 2}",
+    ]
+
+
+def _client_of_the_api_server(name: str, at: Layout) -> list[str]:
+    kubeconfig = at.kubeconfigs[name]
+    return [
+        f"--kubeconfig={kubeconfig}",
+        f"--authentication-kubeconfig={kubeconfig}",
+        f"--authorization-kubeconfig={kubeconfig}",
+        "--leader-elect=false",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={at.ports[name]}",
+        f"--tls-cert-file={at.server.certificate}",
+        f"--tls-private-key-file={at.server.key}",
+        *_release_flags(at),
+    ]
+
+
+def _release_flags(at: Layout) -> list[str]:
+    gates = all_gates(at.served_minor, at.gates)
+    flags = ["--feature-gates=" + ",".join(f"{g}={str(on).lower()}" for g, on in gates.items())]
+    if at.emulated_version:
+        flags.append(f"--emulated-version={at.emulated_version}")
+    return flags
