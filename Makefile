@@ -1,0 +1,73 @@
+# Berth. Needs Python 3.11 to 3.13 and make; everything else is fetched once into .venv and ~/.cache/berth.
+
+# The first of these that Berth runs on; another one: make PYTHON=/path/to/python3 …
+PYTHON = $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
+	&& echo "$$python" && break; done)
+# Where the demo's pages are: make demo PORT=8010
+PORT = 8000
+# Which tests: make test ARGS="tests/tenants -x"
+ARGS =
+
+RUN = .venv/bin/python
+PYTEST = $(RUN) -m pytest -p tests.servers -p tests.suites
+READY = .venv/.ready
+# As in production, so that `check --deploy` judges what people will run.
+DEPLOYED = env DEBUG=false ALLOWED_HOSTS=berth.example.org PUBLIC_URL=https://berth.example.org \
+	SECRET_KEY=as-long-as-a-real-one-0123456789-abcdefghijklmnopqrstuvwxyz
+
+.PHONY: help demo demo-reset test test-long check bench golden agreement clean
+.DEFAULT_GOAL = help
+.NOTPARALLEL:
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+demo: $(READY) ## the portal with example people over a real control plane (PORT=8000)
+	@exec $(RUN) -m playground demo --port $(PORT)
+
+demo-reset: $(READY) ## stop the demo and forget its data
+	@exec $(RUN) -m playground demo --reset
+
+test: $(READY) check ## check, then every test except the long ones (ARGS= for pytest)
+	@$(PYTHON) -I playground/environment.py chromium
+	@$(RUN) -m playground build --release 1.37.2
+	@$(RUN) -m playground build --release 1.36.3
+	@$(PYTEST) -m "not long" $(ARGS)
+
+test-long: $(READY) ## the tests that take many minutes
+	@$(PYTHON) -I playground/environment.py chromium
+	@$(RUN) -m playground build --release 1.37.2
+	@$(RUN) -m playground build --release 1.36.3
+	@$(PYTEST) -m long --timeout 7200 $(ARGS)
+
+check: $(READY) ## style, types, floors, migrations, deployment settings
+	@$(RUN) -m ruff check --quiet .
+	@$(RUN) -m ruff format --check --quiet . || { echo "Not formatted: $(RUN) -m ruff format ."; exit 1; }
+	@$(RUN) -m mypy
+	@$(RUN) -c 'from importlinter.cli import lint_imports_command as main; main()' --no-logo
+	@$(RUN) -m playground services --folder .run/check run -- \
+		$(DEPLOYED) $(RUN) manage.py makemigrations --check --dry-run
+	@$(DEPLOYED) $(RUN) manage.py check --deploy --fail-level WARNING
+	@$(RUN) -m djlint templates --lint --quiet
+	@! grep -nE 'https?://|index-url|find-links' requirements.lock requirements-dev.lock
+
+bench: $(READY) ## the numbers Berth promises, measured on this machine
+	@$(RUN) -m playground build --release 1.37.2
+	@$(PYTEST) -m bench --timeout 7200 $(ARGS)
+
+golden: $(READY) ## rewrite the golden files; read the diff
+	@$(PYTEST) --write-golden -m "not long" $(ARGS)
+
+agreement: $(READY) ## our allocation preview against the upstream allocator, on random object sets
+	@$(RUN) -m playground build --release 1.37.2
+	@$(PYTEST) -m agreement --timeout 7200 $(ARGS)
+
+clean: ## remove .venv and the caches in this folder (not the demo's data)
+	@[ ! -x $(RUN) ] || $(RUN) -m playground services down
+	rm -rf .venv .run .mypy_cache .ruff_cache .pytest_cache .import_linter_cache staticfiles bench-results
+
+$(READY): requirements-dev.lock
+	@[ -n "$(PYTHON)" ] || { echo "Berth needs Python 3.11, 3.12 or 3.13, and finds none: install" \
+		"one, or name it with make PYTHON=/path/to/python3."; exit 1; }
+	@"$(PYTHON)" -I playground/environment.py install
