@@ -1,0 +1,202 @@
+"""Requests to one API server over the official client's configuration; the only importer of it.
+
+Takes from the client what is hard to get right (kubeconfig, exec plugins, the in-cluster account,
+proxies, TLS) and nothing else: no typed models, no retries, own timeouts, bytes in and out.
+Thread-safe; not to be carried over a fork (`connect` sees to that).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+import yaml
+from kubernetes import client, config
+
+from devices.cluster import answers
+from devices.cluster.decoding import dumps
+from devices.cluster.gateway import Unreachable
+from devices.cluster.watch import LineWatch
+
+JSON = "application/json"
+CONNECT_SECONDS = 5.0
+READ_SECONDS = 30.0
+# The API server sends a bookmark about every minute (bookmarkFrequency of its watch cache): a watch
+# that is silent for longer is dead, though its connection may look alive.
+WATCH_SILENCE_SECONDS = 90.0
+# A token in a file is rotated long before it expires (the kubelet does at 80 % of its life).
+TOKEN_FILE_SECONDS = 60.0
+# What a dead or closed connection raises; the last two when another thread hangs up in mid-read.
+BROKEN = (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError)
+
+
+class _Session:
+    """One reading of the configuration and the connections made with it."""
+
+    def __init__(self, kubeconfig: str):
+        self._kubeconfig = kubeconfig
+        self._stamp = _stamp(kubeconfig)
+        self._read_at = time.monotonic()
+        self._lock = threading.Lock()
+        self.settings = client.Configuration()
+        try:
+            if kubeconfig:
+                self._token_file = "tokenFile" in Path(kubeconfig).read_text()
+                config.load_kube_config(  # type: ignore[no-untyped-call]
+                    kubeconfig, client_configuration=self.settings, persist_config=False
+                )
+            else:
+                self._token_file = False  # the client's own hook reads the account's token again
+                config.load_incluster_config(  # type: ignore[no-untyped-call]
+                    client_configuration=self.settings
+                )
+        except (config.ConfigException, OSError, yaml.YAMLError, KeyError, TypeError) as error:
+            where = kubeconfig or "the in-cluster account"
+            raise Unreachable(f"{where} cannot be read: {error}", doing="connect") from error
+        self.settings.retries = 0
+        self.settings.connection_pool_maxsize = 64
+        self.settings.socket_options = _socket_options()
+        self.pool = client.rest.RESTClientObject(self.settings).pool_manager
+
+    def stale(self) -> bool:
+        """True when the kubeconfig was replaced, or names a token file and is a minute old."""
+        if self._token_file and time.monotonic() - self._read_at > TOKEN_FILE_SECONDS:
+            return True
+        return _stamp(self._kubeconfig) != self._stamp
+
+    def headers(self) -> dict[str, str]:
+        with self._lock:  # the hook may run an exec plugin: once, not once a thread
+            auth = self.settings.auth_settings().get("BearerToken")
+        token = auth["value"] if auth else None
+        return {"Authorization": str(token)} if token else {}
+
+
+class Transport:
+    """Sends requests with the credentials of a kubeconfig, or (empty) of the Pod's own account.
+
+    Raises the ClusterError that a failed answer is; Unreachable where there is none.
+    """
+
+    def __init__(self, kubeconfig: str = ""):
+        self._kubeconfig = kubeconfig
+        self._session: _Session | None = None
+        self._lock = threading.Lock()
+
+    def send(self, method: str, path: str, *, doing: str, **request: Any) -> bytes:
+        """The body of the answer; takes what `_open` takes."""
+        return _read(self._open(method, path, doing=doing, **request), doing)
+
+    def lines(self, path: str, *, query: Mapping[str, str], doing: str) -> LineWatch:
+        """A watch; silence for longer than the server's bookmarks are apart ends it."""
+        response = self._open(
+            "GET", path, query=query, read_seconds=WATCH_SILENCE_SECONDS, doing=doing
+        )
+        return LineWatch(_chunks(response, doing), lambda: _hang_up(response), doing=doing)
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        *,
+        doing: str,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = JSON,
+        accept: str = JSON,
+        tested: bool = False,
+        read_seconds: float = READ_SECONDS,
+    ) -> urllib3.BaseHTTPResponse:
+        """One request, and once more with fresh credentials after a 401; the body is unread.
+
+        `query`: empty values are left out. `body`: anything JSON. `doing` names the request in
+        errors. `tested`: see `answers.failure`.
+        """
+        asked = urlencode({key: value for key, value in (query or {}).items() if value})
+        for anew in (False, True):
+            session = self._connected(anew=anew)
+            headers = {"Accept": accept, "User-Agent": "berth", **session.headers()}
+            if body is not None:
+                headers["Content-Type"] = content_type
+            try:
+                response = session.pool.request(
+                    method,
+                    f"{session.settings.host}{path}{'?' if asked else ''}{asked}",
+                    body=None if body is None else dumps(body),
+                    headers=headers,
+                    timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds),
+                    preload_content=False,
+                    retries=False,
+                    redirect=False,
+                )
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                raise Unreachable(str(error), doing=doing) from error
+            if 200 <= response.status < 300:
+                return response
+            answer = _read(response, doing)
+            if response.status != 401:
+                break
+        raise answers.failure(
+            response.status, answer, doing=doing, headers=response.headers, tested=tested
+        )
+
+    def _connected(self, *, anew: bool = False) -> _Session:
+        """The session, made anew when the credentials on disk have changed or were refused."""
+        with self._lock:
+            if self._session is None or anew or self._session.stale():
+                self._session = _Session(self._kubeconfig)
+            return self._session
+
+
+def _stamp(kubeconfig: str) -> tuple[int, int]:
+    try:
+        found = Path(kubeconfig).stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_ino)
+
+
+def _socket_options() -> list[tuple[int, int, int]]:
+    """Notice within half a minute that the other side has vanished without saying so."""
+    options = [
+        (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    ]
+    for name, value in (
+        ("TCP_KEEPIDLE", 10),
+        ("TCP_KEEPINTVL", 5),
+        ("TCP_KEEPCNT", 3),
+        ("TCP_USER_TIMEOUT", 25_000),
+    ):
+        if hasattr(socket, name):  # not all of them outside Linux
+            options.append((socket.IPPROTO_TCP, getattr(socket, name), value))
+    return options
+
+
+def _read(response: urllib3.BaseHTTPResponse, doing: str) -> bytes:
+    try:
+        return response.read()
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise Unreachable(f"the answer broke off: {error}", doing=doing) from error
+    finally:
+        response.release_conn()
+
+
+def _chunks(response: urllib3.BaseHTTPResponse, doing: str) -> Iterator[bytes]:
+    try:
+        yield from response.stream(65536)
+    except BROKEN as error:
+        raise Unreachable(f"the watch was cut: {error}", doing=doing) from error
+
+
+def _hang_up(response: urllib3.BaseHTTPResponse) -> None:
+    """Ends a watch, also one that another thread is reading."""
+    with contextlib.suppress(*BROKEN):
+        response.shutdown()
+    response.close()
