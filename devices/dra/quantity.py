@@ -179,7 +179,9 @@ def _suffix(text: str, suffix: str) -> tuple[int, Format]:
         if len(suffix) > 6 or abs(exponent) > LARGEST_EXPONENT:
             raise QuantityError(f"{text!r} has an exponent beyond {LARGEST_EXPONENT}")
         return exponent, Format.EXPONENT
-    raise QuantityError(f"{text!r} has no known unit; {suffix!r} is none of n u m k M G T P E Ki Mi …")
+    raise QuantityError(
+        f"{text!r} has no known unit; {suffix!r} is none of n u m k M G T P E Ki Mi …"
+    )
 
 
 def _scale_of_sum(one: Quantity, other: Quantity) -> int | None:

@@ -37,7 +37,9 @@ class Semver:
 
     def __str__(self) -> str:
         pre = "-" + ".".join(map(str, self.pre)) if self.pre else ""
-        return f"{self.major}.{self.minor}.{self.patch}{pre}{'+' + self.build if self.build else ''}"
+        return (
+            f"{self.major}.{self.minor}.{self.patch}{pre}{'+' + self.build if self.build else ''}"
+        )
 
 
 @lru_cache(maxsize=4096)

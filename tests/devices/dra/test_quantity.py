@@ -46,7 +46,21 @@ def test_a_quantity_is_read_exactly_and_written_canonically(text, nanos, canonic
 
 @pytest.mark.parametrize(
     "text",
-    ["", " 5", "80GB", "1_000", "Infinity", "NaN", "1Ee5", "5mi", "1e", "--1", "1.2.3", "٣", "1e999999999"],
+    [
+        "",
+        " 5",
+        "80GB",
+        "1_000",
+        "Infinity",
+        "NaN",
+        "1Ee5",
+        "5mi",
+        "1e",
+        "--1",
+        "1.2.3",
+        "٣",
+        "1e999999999",
+    ],
 )
 def test_what_is_no_quantity_is_refused(text):
     with pytest.raises(QuantityError):
@@ -70,7 +84,15 @@ def test_bare_json_numbers_are_read_as_the_api_server_reads_them():
 
 @pytest.mark.parametrize(
     "text, answer",
-    [("5", 5), ("5k", 5000), ("2Gi", 2**31), ("1000m", None), ("1.0", None), ("1.5Gi", None), ("9Ei", None)],
+    [
+        ("5", 5),
+        ("5k", 5000),
+        ("2Gi", 2**31),
+        ("1000m", None),
+        ("1.0", None),
+        ("1.5Gi", None),
+        ("9Ei", None),
+    ],
 )
 def test_as_int64_answers_what_go_holds_as_an_integer(text, answer):
     assert parse(text).as_int64() == answer
