@@ -57,8 +57,8 @@ class Progress:
 Tell = Callable[[Progress], None]
 
 
-def _say_nothing(_: Progress) -> None:
-    pass
+def say_nothing(_: Progress) -> None:
+    """For those who do not want to hear of progress."""
 
 
 def releases() -> tuple[str, ...]:
@@ -98,7 +98,7 @@ def binary_path(release: str = DEFAULT_RELEASE) -> Path:
 
 def build(
     release: str = DEFAULT_RELEASE,
-    tell: Tell = _say_nothing,
+    tell: Tell = say_nothing,
     cancelled: threading.Event | None = None,
 ) -> Path:
     """The program of a release; builds it first where it is missing (5 minutes on 2 cores).

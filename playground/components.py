@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
-from playground.certificates import Pair
+from playground.identities import Identities
 
 ETCD = "etcd"
 API_SERVER = "kube-apiserver"
@@ -46,6 +47,15 @@ class Tuning:
     scheduler_qps: int = 200
     audit: bool = True
 
+    @classmethod
+    def read(cls, written: Mapping[str, Any]) -> Self:
+        """What `dataclasses.asdict` and JSON made of one."""
+        options: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in written.items()
+        }
+        return cls(**options)
+
     @property
     def makes_claims(self) -> bool:
         """Whether the controller that makes claims from templates runs."""
@@ -64,15 +74,7 @@ class Layout:
     gates: Mapping[str, bool]
     tuning: Tuning
     ports: Mapping[str, int]
-    authority: Path
-    etcd_authority: Path
-    server: Pair  # kube-apiserver, kube-scheduler and kube-controller-manager, all on loopback
-    etcd: Pair
-    authority_pair: Pair
-    etcd_client: Pair
-    kubelet_client: Pair
-    service_account: Pair
-    kubeconfigs: Mapping[str, Path] = field(default_factory=dict)
+    identities: Identities
 
     def url(self, port: str) -> str:
         return f"https://127.0.0.1:{self.ports[port]}"
@@ -101,6 +103,7 @@ def all_gates(served_minor: int, chosen: Mapping[str, bool]) -> dict[str, bool]:
 
 def _etcd(at: Layout) -> list[str]:
     client, peer = at.url("etcd"), at.url("etcd-peer")
+    pair, authority = at.identities.etcd_server, at.identities.etcd_authority.certificate
     return [
         "--name=playground",
         f"--data-dir={at.folder / 'data' / 'etcd'}",
@@ -109,9 +112,9 @@ def _etcd(at: Layout) -> list[str]:
         f"--listen-peer-urls={peer}",
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=playground={peer}",
-        *(f"--{kind}cert-file={at.etcd.certificate}" for kind in ("", "peer-")),
-        *(f"--{kind}key-file={at.etcd.key}" for kind in ("", "peer-")),
-        *(f"--{kind}trusted-ca-file={at.etcd_authority}" for kind in ("", "peer-")),
+        *(f"--{kind}cert-file={pair.certificate}" for kind in ("", "peer-")),
+        *(f"--{kind}key-file={pair.key}" for kind in ("", "peer-")),
+        *(f"--{kind}trusted-ca-file={authority}" for kind in ("", "peer-")),
         "--client-cert-auth",
         "--peer-client-cert-auth",
         f"--quota-backend-bytes={ETCD_QUOTA}",
@@ -127,23 +130,23 @@ def _api_server(at: Layout) -> list[str]:
         "--advertise-address=127.0.0.1",  # a machine without a network has no other
         "--endpoint-reconciler-type=none",  # endpoints may not be on loopback
         f"--secure-port={at.ports[API_SERVER]}",
-        f"--tls-cert-file={at.server.certificate}",
-        f"--tls-private-key-file={at.server.key}",
-        f"--client-ca-file={at.authority}",
+        f"--tls-cert-file={at.identities.server.certificate}",
+        f"--tls-private-key-file={at.identities.server.key}",
+        f"--client-ca-file={at.identities.authority.certificate}",
         f"--etcd-servers={at.url('etcd')}",
-        f"--etcd-cafile={at.etcd_authority}",
-        f"--etcd-certfile={at.etcd_client.certificate}",
-        f"--etcd-keyfile={at.etcd_client.key}",
+        f"--etcd-cafile={at.identities.etcd_authority.certificate}",
+        f"--etcd-certfile={at.identities.etcd_client.certificate}",
+        f"--etcd-keyfile={at.identities.etcd_client.key}",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-        f"--service-account-key-file={at.service_account.certificate}",
-        f"--service-account-signing-key-file={at.service_account.key}",
+        f"--service-account-key-file={at.identities.service_account.certificate}",
+        f"--service-account-signing-key-file={at.identities.service_account.key}",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction",
         "--allow-privileged=true",
-        f"--kubelet-client-certificate={at.kubelet_client.certificate}",
-        f"--kubelet-client-key={at.kubelet_client.key}",
-        f"--kubelet-certificate-authority={at.authority}",
+        f"--kubelet-client-certificate={at.identities.kubelet_client.certificate}",
+        f"--kubelet-client-key={at.identities.kubelet_client.key}",
+        f"--kubelet-certificate-authority={at.identities.authority.certificate}",
         "--kubelet-preferred-address-types=InternalIP,Hostname",
         "--runtime-config=" + ",".join(_runtime_config(at.served_minor)),
         *_release_flags(at),
@@ -188,10 +191,10 @@ def _controller_manager(at: Layout) -> list[str]:
     return [
         *_client_of_the_api_server(CONTROLLER_MANAGER, at),
         "--use-service-account-credentials=true",
-        f"--service-account-private-key-file={at.service_account.key}",
-        f"--root-ca-file={at.authority}",
-        f"--cluster-signing-cert-file={at.authority_pair.certificate}",
-        f"--cluster-signing-key-file={at.authority_pair.key}",
+        f"--service-account-private-key-file={at.identities.service_account.key}",
+        f"--root-ca-file={at.identities.authority.certificate}",
+        f"--cluster-signing-cert-file={at.identities.authority.pair.certificate}",
+        f"--cluster-signing-key-file={at.identities.authority.pair.key}",
         f"--controllers={','.join(at.tuning.controllers)}",
         f"--kube-api-qps={at.tuning.controllers_qps}",
         f"--kube-api-burst={at.tuning.controllers_qps * 2}",
@@ -199,7 +202,7 @@ def _controller_manager(at: Layout) -> list[str]:
 
 
 def _client_of_the_api_server(name: str, at: Layout) -> list[str]:
-    kubeconfig = at.kubeconfigs[name]
+    kubeconfig = at.identities.component_path(name)
     return [
         f"--kubeconfig={kubeconfig}",
         f"--authentication-kubeconfig={kubeconfig}",
@@ -207,8 +210,8 @@ def _client_of_the_api_server(name: str, at: Layout) -> list[str]:
         "--leader-elect=false",
         "--bind-address=127.0.0.1",
         f"--secure-port={at.ports[name]}",
-        f"--tls-cert-file={at.server.certificate}",
-        f"--tls-private-key-file={at.server.key}",
+        f"--tls-cert-file={at.identities.server.certificate}",
+        f"--tls-private-key-file={at.identities.server.key}",
         *_release_flags(at),
     ]
 

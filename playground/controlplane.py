@@ -15,18 +15,15 @@ import contextlib
 import dataclasses
 import fcntl
 import json
-import random
 import shutil
 import signal
-import socket
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
-from playground import kubeconfigs
+from playground import readiness
 from playground.build import (
     DEFAULT_RELEASE,
     PlaygroundError,
@@ -35,8 +32,9 @@ from playground.build import (
     build,
     known_release,
     minor,
+    say_nothing,
 )
-from playground.certificates import Authority, Pair, write_private, write_service_account_keys
+from playground.certificates import Authority, write_private
 from playground.components import (
     API_SERVER,
     COMPONENTS,
@@ -48,17 +46,13 @@ from playground.components import (
     Tuning,
     command,
 )
-from playground.https import Answer, ask
+from playground.https import Answer, ask, words
+from playground.identities import ADMIN, ADMIN_GROUP, Identities
+from playground.ports import free_port, is_free
 from playground.processes import Program
 
-# Below the range from which systems take ports for outgoing connections, so that a port is still
-# free when a stopped control plane wants it back.
-PORT_RANGE = range(20_000, 32_000)
-READY_WITHIN = 60.0
 PATIENCE = {SCHEDULER: 1.5, CONTROLLER_MANAGER: 1.5, API_SERVER: 4.0, ETCD: 2.0}
 TOKEN_SECONDS = 30 * 24 * 3600
-ADMIN, ADMIN_GROUP = "playground-admin", "system:masters"
-CLAIM_CONTROLLER = "resource-claim-controller"
 
 
 class ControlPlane:
@@ -88,6 +82,7 @@ class ControlPlane:
         self.tuning = tuning or Tuning()
         if unknown := set(components) - set(COMPONENTS):
             raise PlaygroundError(f"No such component: {', '.join(sorted(unknown))}.")
+        self._identities = Identities(self.folder)
         self._programs = {
             name: Program(
                 self.folder / "run" / f"{name}.json", self.folder / "logs" / f"{name}.log"
@@ -110,9 +105,7 @@ class ControlPlane:
         try:
             state = json.loads((Path(folder) / "plane.json").read_text())
             options = {k: state[k] for k in ("gates", "emulated_version", "components")}
-            tuning = Tuning(
-                **{k: tuple(v) if isinstance(v, list) else v for k, v in state["tuning"].items()}
-            )
+            tuning = Tuning.read(state["tuning"])
             return cls(folder, state["release"], tuning=tuning, **options)
         except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
             raise PlaygroundError(f"There is no control plane in {folder}.") from error
@@ -127,12 +120,12 @@ class ControlPlane:
     @property
     def ca_file(self) -> Path:
         """PEM file of the authority that signed the servers' certificates and all clients'."""
-        return self._authority().certificate
+        return self.authority.certificate
 
     @property
     def authority(self) -> Authority:
         """The playground's certificate authority, for servers of other parts (kubelet, proxy)."""
-        return self._authority()
+        return self._identities.authority
 
     @property
     def admin_kubeconfig(self) -> Path:
@@ -143,14 +136,10 @@ class ControlPlane:
         """Kubeconfig with a client certificate for `user` in `groups`.
 
         A node is `system:node:NAME` in `system:nodes`. `server` replaces the API server's URL, for
-        example by a proxy's. The file is the same for the same arguments and is written anew when
-        the address changes.
+        example by a proxy's. The same arguments give the same file, written anew each time.
         """
-        name = kubeconfigs.file_name(user, *groups)
-        path = self._kubeconfig_path(name if not server else kubeconfigs.file_name(name, server))
-        client = self._authority().client(name, user, groups)
-        return kubeconfigs.write(
-            path, server=server or self.url, ca_file=self.ca_file, user=user, client=client
+        return self._identities.certificate_kubeconfig(
+            user, groups, server=server or self.url, own_address=bool(server)
         )
 
     def service_account_kubeconfig(
@@ -164,15 +153,13 @@ class ControlPlane:
     ) -> Path:
         """Kubeconfig with a fresh token of an existing ServiceAccount; see `bound_token`."""
         token = self.bound_token(namespace, name, bound_to=bound_to, seconds=seconds)
-        user = f"system:serviceaccount:{namespace}:{name}"
-        rest = [f"{k}={v}" for k, v in sorted((bound_to or {}).items())]
-        return kubeconfigs.write(
-            self._kubeconfig_path(kubeconfigs.file_name(user, server, *rest)),
+        return self._identities.token_kubeconfig(
+            namespace,
+            name,
+            token,
+            bound_to or {},
             server=server or self.url,
-            ca_file=self.ca_file,
-            user=user,
-            token=token,
-            namespace=namespace,
+            own_address=bool(server),
         )
 
     def bound_token(
@@ -207,7 +194,7 @@ class ControlPlane:
         )
         if answer.status != 201:
             raise PlaygroundError(
-                f"No token for ServiceAccount {namespace}/{service_account}: {_words(answer)}"
+                f"No token for ServiceAccount {namespace}/{service_account}: {words(answer)}"
             )
         return str(answer.json()["status"]["token"])
 
@@ -221,13 +208,10 @@ class ControlPlane:
         timeout: float = 10,
     ) -> Answer:
         """One raw request to the API server as the playground's admin."""
-        admin = self._authority().client(
-            kubeconfigs.file_name(ADMIN, ADMIN_GROUP), ADMIN, [ADMIN_GROUP]
-        )
         return ask(
             self.url + path,
             ca_file=self.ca_file,
-            client=admin,
+            client=self._identities.admin,
             method=method,
             body=body,
             content_type=content_type,
@@ -236,14 +220,14 @@ class ControlPlane:
 
     # Life
 
-    def start(self, *, tied: bool = False, tell: Tell | None = None) -> Self:
+    def start(self, *, tied: bool = False, tell: Tell = say_nothing) -> Self:
         """Builds what is missing, starts what is not running, returns when all is ready.
 
         What an earlier run left is taken over where it is the same, else ended. With `tied` all
         processes end when this Python process ends, even by kill -9; nothing is taken over then.
         Raises `PlaygroundError` (also `BuildError`), and leaves nothing running in that case.
         """
-        build(self.release, *([tell] if tell else []))
+        build(self.release, tell)
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._exclusively(), contextlib.ExitStack() as undo:
             undo.callback(self._stop_all)  # also for Ctrl-C in the middle
@@ -256,7 +240,7 @@ class ControlPlane:
                     if attempt == 2 or "address already in use" not in str(error):
                         raise
                     self._stop_all()
-            self._wait_for_default_objects()
+            readiness.wait_for_default_objects(self.ask, self.components, self.tuning)
             undo.pop_all()
         return self
 
@@ -273,6 +257,7 @@ class ControlPlane:
             shutil.rmtree(self.folder / name, ignore_errors=True)
         for name in ("plane.json", "lock"):
             (self.folder / name).unlink(missing_ok=True)
+        self._identities = Identities(self.folder)
         with contextlib.suppress(OSError):  # somebody keeps other things in it
             self.folder.rmdir()
 
@@ -300,10 +285,10 @@ class ControlPlane:
     def start_component(self, name: str, *, tied: bool | None = None) -> None:
         """Starts one component again and waits until it is ready.
 
-        It is tied to this process where that is asked for, or where the other components are.
+        It is tied to this process where that is asked for, or where other components are.
         """
         if tied is None:
-            tied = any(self._program(other).tied for other in self.components)
+            tied = any(self._programs[other].tied_here for other in self.components)
         self._start(name, tied)
         self._wait_ready(name)
 
@@ -347,17 +332,16 @@ class ControlPlane:
     # Inside
 
     def _ask_etcd(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        at = self._layout()
         answer = ask(
-            at.url("etcd") + path,
-            ca_file=at.etcd_authority,
-            client=at.etcd_client,
+            self._layout().url("etcd") + path,
+            ca_file=self._identities.etcd_authority.certificate,
+            client=self._identities.etcd_client,
             method="POST",
             body=body,
             timeout=30,
         )
         if answer.status != 200:
-            raise PlaygroundError(f"etcd refused {path}: {_words(answer)}")
+            raise PlaygroundError(f"etcd refused {path}: {words(answer)}")
         return answer.json()
 
     def _program(self, name: str) -> Program:
@@ -371,7 +355,8 @@ class ControlPlane:
     def _start_all(self, tied: bool) -> None:
         """In two steps: the scheduler gives up at once where no API server answers."""
         self._choose_ports()
-        self._write_identities()
+        for name in (SCHEDULER, CONTROLLER_MANAGER):
+            self._identities.write_component(name, self.url)
         for step in ((ETCD, API_SERVER), (CONTROLLER_MANAGER, SCHEDULER)):
             present = [name for name in step if name in self.components]
             for name in present:
@@ -381,12 +366,12 @@ class ControlPlane:
 
     def _start(self, name: str, tied: bool) -> None:
         program, wanted = self._program(name), self._command(name)
-        if program.running() and program.command() == wanted:
-            if program.tied_here or not (tied or program.tied):
-                program.signal(signal.SIGCONT)
-                return
-        program.stop(PATIENCE[name])
-        program.start(wanted, tied=tied)
+        theirs_is_fine = program.tied_here or not (tied or program.tied)
+        if program.running() and program.command() == wanted and theirs_is_fine:
+            program.signal(signal.SIGCONT)
+        else:
+            program.stop(PATIENCE[name])
+            program.start(wanted, tied=tied)
 
     def _end_leftovers(self, tied: bool) -> None:
         """Ends what is not one of ours any more, and with `tied` all that is not tied to us."""
@@ -429,8 +414,8 @@ class ControlPlane:
         ports: dict[str, int] = {}
         for name in PORTS:
             port = before.get(name, 0)
-            if not port or not (name in ours or _is_free(port)):
-                port = _free_port(taken=[*before.values(), *ports.values()])
+            if not port or not (name in ours or is_free(port)):
+                port = free_port(taken=[*before.values(), *ports.values()])
             ports[name] = port
         state = {
             "release": self.release,
@@ -443,17 +428,9 @@ class ControlPlane:
         write_private(self.folder / "plane.json", json.dumps(state, indent=2).encode())
         if API_SERVER in before:
             old = f"https://127.0.0.1:{before[API_SERVER]}"
-            kubeconfigs.move(self.folder / "kubeconfigs", old, self.url)
-
-    def _authority(self) -> Authority:
-        return Authority(self.folder / "certs", "berth-playground")
-
-    def _kubeconfig_path(self, name: str) -> Path:
-        return self.folder / "kubeconfigs" / f"{name}.kubeconfig"
+            self._identities.move(old, self.url)
 
     def _layout(self) -> Layout:
-        authority = self._authority()
-        etcd_authority = Authority(self.folder / "certs" / "etcd", "berth-playground-etcd")
         return Layout(
             folder=self.folder,
             release=self.release,
@@ -461,78 +438,11 @@ class ControlPlane:
             gates=self.gates,
             tuning=self.tuning,
             ports=self._ports(),
-            authority=authority.certificate,
-            authority_pair=authority.pair,
-            etcd_authority=etcd_authority.certificate,
-            server=authority.server(
-                "kube-apiserver",
-                [
-                    "kubernetes",
-                    "kubernetes.default",
-                    "kubernetes.default.svc",
-                    "kubernetes.default.svc.cluster.local",
-                    "10.0.0.1",
-                ],
-            ),
-            etcd=etcd_authority.server("etcd"),
-            etcd_client=etcd_authority.client("kube-apiserver", "kube-apiserver"),
-            kubelet_client=authority.client(
-                "kubelet-client", "kube-apiserver-kubelet-client", [ADMIN_GROUP]
-            ),
-            service_account=write_service_account_keys(self.folder / "certs"),
-            kubeconfigs={
-                name: self._kubeconfig_path(name) for name in (SCHEDULER, CONTROLLER_MANAGER)
-            },
+            identities=self._identities,
         )
-
-    def _write_identities(self) -> None:
-        """Kubeconfigs of the components that are clients of the API server."""
-        at = self._layout()
-        for name, path in at.kubeconfigs.items():
-            client: Pair = self._authority().client(name, f"system:{name}")
-            kubeconfigs.write(
-                path, server=self.url, ca_file=self.ca_file, user=f"system:{name}", client=client
-            )
 
     def _wait_ready(self, name: str) -> None:
-        at = self._layout()
-        program = self._program(name)
-        port, path = {
-            ETCD: ("etcd", "/health"),
-            API_SERVER: (API_SERVER, "/readyz"),
-            SCHEDULER: (SCHEDULER, "/readyz"),
-            CONTROLLER_MANAGER: (CONTROLLER_MANAGER, "/healthz"),
-        }[name]
-        ca_file = at.etcd_authority if name == ETCD else at.authority
-        client = at.etcd_client if name == ETCD else None
-        answer = Answer(0, b"")
-        for _ in _tries(READY_WITHIN):
-            if program.running() is None:
-                raise PlaygroundError(f"{name} ended while it started:\n{program.last_words()}")
-            answer = ask(at.url(port) + path, ca_file=ca_file, client=client, timeout=5)
-            if answer.status == 200:
-                return
-        raise PlaygroundError(
-            f"{name} is not ready after {READY_WITHIN:.0f} s: {_words(answer)}\n"
-            f"{program.last_words()}"
-        )
-
-    def _wait_for_default_objects(self) -> None:
-        """Default rights and ServiceAccounts come seconds after /readyz; Pods need them."""
-        if API_SERVER not in self.components:
-            return
-        rbac = "/apis/rbac.authorization.k8s.io/v1"
-        wanted = [f"{rbac}/clusterroles/cluster-admin", "/api/v1/namespaces/kube-node-lease"]
-        if CONTROLLER_MANAGER in self.components:
-            wanted.append("/api/v1/namespaces/default/serviceaccounts/default")
-            if self.tuning.makes_claims:
-                wanted.append(f"{rbac}/clusterrolebindings/system:controller:{CLAIM_CONTROLLER}")
-                wanted.append(f"/api/v1/namespaces/kube-system/serviceaccounts/{CLAIM_CONTROLLER}")
-        for _ in _tries(READY_WITHIN):
-            wanted = [path for path in wanted if self.ask(path).status != 200]
-            if not wanted:
-                return
-        raise PlaygroundError(f"Not there {READY_WITHIN:.0f} s after the start: {wanted}")
+        readiness.wait_until_ready(name, self._program(name), self._layout())
 
     @contextlib.contextmanager
     def _exclusively(self) -> Iterator[None]:
@@ -540,36 +450,3 @@ class ControlPlane:
         with (self.folder / "lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Go's servers do
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-def _free_port(taken: Sequence[int]) -> int:
-    """A random free port: two control planes that start together rarely choose the same."""
-    for port in random.sample(PORT_RANGE, 200):
-        if port not in taken and _is_free(port):
-            return port
-    raise PlaygroundError("No free port on 127.0.0.1 between 20000 and 32000: end what holds them.")
-
-
-def _tries(seconds: float, pause: float = 0.05) -> Iterator[None]:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        yield
-        time.sleep(pause)
-
-
-def _words(answer: Answer) -> str:
-    """The message of a Kubernetes Status, or whatever else was said."""
-    try:
-        return str(answer.json().get("message", "")) or f"HTTP {answer.status}"
-    except ValueError:
-        return answer.body.decode(errors="replace")[:300] or f"HTTP {answer.status}"

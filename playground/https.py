@@ -66,3 +66,11 @@ def ask(
         return Answer(0, str(error).encode())
     finally:
         connection.close()
+
+
+def words(answer: Answer) -> str:
+    """The message of a Kubernetes Status, or whatever else was said."""
+    try:
+        return str(answer.json().get("message", "")) or f"HTTP {answer.status}"
+    except ValueError:
+        return answer.body.decode(errors="replace")[:300] or f"HTTP {answer.status}"
