@@ -1,4 +1,4 @@
-"""Celery as Berth uses it: late acknowledgement, nothing kept in the broker that is not in PostgreSQL.
+"""Celery as Berth uses it: late acknowledgement, and nothing that only the broker knows.
 
 A message is only a hint. What has to happen stands in the outbox and in rows; losing every message
 costs time, never work.

@@ -16,7 +16,7 @@ FOREIGN: list[Any] = [
 
 
 def configure(*, level: str, readable: bool) -> dict[str, Any]:
-    """Sets up structlog and returns the `LOGGING` dict that gives foreign loggers the same shape."""
+    """Sets up structlog; returns the `LOGGING` dict that gives foreign loggers the same shape."""
     renderer: Any = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
         if readable

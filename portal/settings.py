@@ -27,7 +27,7 @@ PUBLIC_URL = env.str("PUBLIC_URL", default="http://localhost:8000").rstrip("/")
 # Empty: $KUBECONFIG or the in-cluster account. A path that does not exist yet is waited for.
 CLUSTER_KUBECONFIG = env.str("BERTH_KUBECONFIG", default="")
 CLUSTER_NAME = env.str("BERTH_CLUSTER_NAME", default="cluster")
-# A small JSON file {text, done, total} by whoever is still preparing the cluster; shown in a banner.
+# A small JSON file {text, done, total} by whoever still prepares the cluster; shown in a banner.
 CLUSTER_NOTICE_FILE = env.str("BERTH_CLUSTER_NOTICE_FILE", default="")
 # No news for so long, and pages call the mirror stale.
 MIRROR_STALE_AFTER = timedelta(seconds=env.int("BERTH_MIRROR_STALE_SECONDS", default=45))
@@ -75,8 +75,9 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "portal.ui.requests.RequestIdMiddleware",
+    "portal.request_ids.RequestIdMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
+    "portal.ui.htmx.FragmentMiddleware",
     "portal.ui.refusals.RefusalMiddleware",
 ]
 
@@ -257,7 +258,7 @@ STORAGES = {
 }
 
 # --- Logs -----------------------------------------------------------------------------------------
-# The address in X-Forwarded-For is anybody's claim; allauth's own counting of proxies is used instead.
+# The address in X-Forwarded-For is anybody's claim; allauth counts proxies instead.
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
 LOGGING = logs.configure(level=env.str("LOG_LEVEL", default="INFO"), readable=DEBUG)

@@ -1,4 +1,4 @@
-"""The only way to a tenant. Strangers get 404, for a tenant's existence is nobody else's business."""
+"""The only way to a tenant. Strangers get 404: that a tenant exists is nobody else's business."""
 
 from __future__ import annotations
 

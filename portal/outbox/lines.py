@@ -44,7 +44,7 @@ def newest(task: str, key: str) -> int:
 
 
 def settle(task: str, key: str, *, through: int) -> None:
-    """What was promised up to line `through` is done. Later lines stay: they came after the look."""
+    """What was promised up to line `through` is done; later lines came after the look and stay."""
     OutboxLine.objects.filter(task=task, key=key, pk__lte=through).delete()
 
 

@@ -1,0 +1,211 @@
+"""Operations of the API: get the tenant, check the shape, call one verb, answer."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.http import Http404
+from django.urls import reverse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from devices.api.shapes import ClaimDetailOut, ClaimIn, ClaimOut, OfferOut, TemplateOut
+from devices.catalogue import offers_for
+from devices.claims import release_claim, request_claim
+from devices.dra.lifecycle import State
+from devices.models import Claim, TemplateVersion
+from devices.views.home import approved
+from portal.api.etags import check_match, etag
+from portal.api.idempotency import once
+from portal.api.paging import CursorPaging
+from portal.errors import Invalid, NotPermitted
+from portal.request_ids import request_id_of
+from tenants.access import Access, tenant_for
+from tenants.models import ApiToken
+
+KEY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key is done once."
+)
+MATCH = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, description="The ETag you looked at."
+)
+
+
+class TenantView(APIView):
+    """An operation inside one tenant. A token reaches its own tenant only; others do not exist."""
+
+    noun: ClassVar[str] = "claims"
+
+    def access(self, slug: str, *, scope: str = ApiToken.Scope.READ) -> Access:
+        """The tenant, or 404 for strangers and for tokens of other tenants, or 403 by scope."""
+        access = tenant_for(self.request.user, slug)
+        token = self.request.auth
+        if isinstance(token, ApiToken):
+            if token.tenant_id != access.tenant.pk:
+                raise Http404
+            if scope not in token.scopes:
+                raise NotPermitted(
+                    f"This token may {', '.join(token.scopes)}; this needs the scope {scope}.",
+                    scopes=token.scopes,
+                    needed=scope,
+                )
+        return access
+
+    def caller(self) -> str:
+        """Whose idempotency keys these are."""
+        token = self.request.auth
+        name = f"token {token.prefix}" if isinstance(token, ApiToken) else self.request.user.person
+        return str(name)
+
+
+class Claims(TenantView):
+    """The claims of a tenant."""
+
+    @extend_schema(
+        operation_id="list_claims",
+        parameters=[
+            OpenApiParameter("state", str, enum=[str(state) for state in State]),
+            OpenApiParameter("cursor", str),
+            OpenApiParameter("limit", int),
+        ],
+        responses=ClaimOut(many=True),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Newest first, page by page."""
+        access = self.access(slug)
+        rows = Claim.objects.of(access.tenant).select_related(
+            "tenant", "namespace", "version__template"
+        )
+        state = request.query_params.get("state")
+        if state is not None:
+            if state not in State:
+                raise Invalid("No such state.", fields={"state": f"One of {', '.join(State)}."})
+            rows = rows.filter(state=state)
+        paging = CursorPaging()
+        page = paging.paginate_queryset(rows, request, view=self)
+        return paging.get_paginated_response(ClaimOut(page, many=True).data)
+
+    @extend_schema(
+        operation_id="ask_for_devices",
+        request=ClaimIn,
+        responses={201: ClaimOut},
+        parameters=[KEY],
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Asks for devices. The answer comes at once; the cluster's own answer shows in `state`."""
+        access = self.access(slug, scope=ApiToken.Scope.REQUEST)
+        body = ClaimIn(data=request.data)
+        body.is_valid(raise_exception=True)
+        now = timezone.now()
+
+        def act() -> Response:
+            claim = request_claim(
+                access=access,
+                version=_version(body.validated_data["template"]),
+                namespace=body.validated_data["namespace"],
+                name=body.validated_data["name"],
+                values=body.validated_data["values"],
+                request_id=request_id_of(request),
+                now=now,
+            )
+            where = reverse("api:claim", args=[slug, claim.public_id])
+            headers = {"Location": where, "ETag": etag(claim.revision)}
+            return Response(ClaimOut(claim).data, status=201, headers=headers)
+
+        return once(request, caller=self.caller(), now=now, act=act)
+
+
+class OneClaim(TenantView):
+    """One claim."""
+
+    @extend_schema(operation_id="get_claim", responses=ClaimDetailOut)
+    def get(self, request: Request, slug: str, public_id: str) -> Response:
+        """Where it stands, which devices it holds, and its history."""
+        claim = _claim(self.access(slug), public_id)
+        return Response(ClaimDetailOut(claim).data, headers={"ETag": etag(claim.revision)})
+
+
+class Release(TenantView):
+    """Giving a claim back."""
+
+    @extend_schema(
+        operation_id="release_claim",
+        request=None,
+        responses={202: ClaimOut},
+        parameters=[KEY, MATCH],
+    )
+    def post(self, request: Request, slug: str, public_id: str) -> Response:
+        """Releases it. It is gone when `state` says released; Pods that use it are not stopped."""
+        access = self.access(slug, scope=ApiToken.Scope.REQUEST)
+        now = timezone.now()
+
+        def act() -> Response:
+            before = _claim(access, public_id)
+            check_match(request, before.revision, ClaimOut(before).data)
+            claim = release_claim(
+                access=access,
+                public_id=public_id,
+                request_id=request_id_of(request),
+                now=now,
+            )
+            body = ClaimOut(_claim(access, claim.public_id)).data
+            return Response(body, status=202, headers={"ETag": etag(claim.revision)})
+
+        return once(request, caller=self.caller(), now=now, act=act)
+
+
+class Templates(TenantView):
+    """What can be asked for."""
+
+    noun = "catalogue"
+
+    @extend_schema(operation_id="list_templates", responses=TemplateOut(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """Every approved template with its questions."""
+        self.access(slug)
+        return Response(TemplateOut(approved(), many=True).data)
+
+
+class Offers(TenantView):
+    """What the cluster has."""
+
+    noun = "catalogue"
+
+    @extend_schema(
+        operation_id="list_offers",
+        parameters=[OpenApiParameter("q", OpenApiTypes.STR)],
+        responses=OfferOut(many=True),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Device classes with their figures, as old as `seen_at` says."""
+        self.access(slug)
+        offers = offers_for(request.query_params.get("q", ""))
+        return Response(OfferOut(offers, many=True).data)
+
+
+def _version(slug: str) -> TemplateVersion:
+    version = (
+        TemplateVersion.objects.select_related("template")
+        .filter(template__slug=slug, state=TemplateVersion.State.APPROVED)
+        .first()
+    )
+    if version is None:
+        known = ", ".join(one.template.slug for one in approved())
+        raise Invalid(
+            "Nothing was asked for.", fields={"template": f"No approved template: {known}."}
+        )
+    return version
+
+
+def _claim(access: Access, public_id: str) -> Claim:
+    rows: Any = Claim.objects.of(access.tenant).select_related(
+        "tenant", "namespace", "version__template"
+    )
+    claim = rows.filter(public_id=public_id).first()
+    if claim is None:
+        raise Http404
+    return claim  # type: ignore[no-any-return]

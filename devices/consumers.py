@@ -1,0 +1,6 @@
+"""The Pods that use an ask's claims, as the mirror has them; for showing, never for deciding writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any

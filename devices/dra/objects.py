@@ -1,0 +1,203 @@
+"""Frozen wishes → whole raw objects; with `snapshot.py` the only place that knows raw field names.
+
+Must not look at the cluster: the same wish always gives the same objects, pinned as YAML under
+`tests/golden/` and checked by the real API servers' dry run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from devices.dra.names import (
+    CLAIM_LABEL,
+    MANAGED_LABEL,
+    REQUEST_ID_ANNOTATION,
+    TENANT_LABEL,
+)
+
+Obj = dict[str, Any]
+API_VERSION = "resource.k8s.io/v1"
+
+
+class Shape(StrEnum):
+    """What is made in the cluster for one ask."""
+
+    CLAIM = "claim"  # one ResourceClaim, which several Pods may share
+    TEMPLATE = "template"  # a ResourceClaimTemplate: each Pod gets a claim of its own
+
+    @property
+    def kind(self) -> str:
+        return "ResourceClaim" if self is Shape.CLAIM else "ResourceClaimTemplate"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWish:
+    """One request of a claim: `count` devices of a class that satisfy every CEL selector.
+
+    `capacity` pairs a qualified capacity name with a quantity (consumable capacity, KEP-5075).
+    """
+
+    name: str
+    device_class: str
+    count: int = 1
+    selectors: tuple[str, ...] = ()
+    capacity: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MatchWish:
+    """All devices of `requests` (empty: of the whole claim) share the value of one attribute."""
+
+    attribute: str
+    requests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimWish:
+    """Everything that one ask puts into the cluster."""
+
+    public_id: str
+    tenant: str
+    namespace: str
+    name: str
+    request_id: str
+    shape: Shape
+    devices: tuple[DeviceWish, ...]
+    matches: tuple[MatchWish, ...] = ()
+
+
+def claim_objects(wish: ClaimWish) -> list[Obj]:
+    """The objects of one ask: a ResourceClaim, or a ResourceClaimTemplate."""
+    metadata = {
+        "name": wish.name,
+        "namespace": wish.namespace,
+        "labels": _labels(wish),
+        "annotations": {REQUEST_ID_ANNOTATION: wish.request_id},
+    }
+    spec: Obj = {"devices": devices_spec(wish)}
+    if wish.shape is Shape.TEMPLATE:
+        # Labels of the template's metadata are what finds the claims that the controller makes.
+        generated = {"labels": _labels(wish), "annotations": dict(metadata["annotations"])}
+        spec = {"metadata": generated, "spec": spec}
+    return [
+        {"apiVersion": API_VERSION, "kind": wish.shape.kind, "metadata": metadata, "spec": spec}
+    ]
+
+
+def devices_spec(wish: ClaimWish) -> Obj:
+    """The `spec.devices` of a claim."""
+    devices: Obj = {"requests": [_request(device) for device in wish.devices]}
+    if wish.matches:
+        devices["constraints"] = [_constraint(match) for match in wish.matches]
+    return devices
+
+
+def namespace_object(*, name: str, tenant: str) -> Obj:
+    """A tenant's namespace with the label by which the cluster knows whose it is."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": {MANAGED_LABEL: "true", TENANT_LABEL: tenant}},
+    }
+
+
+def pod_manifest(wish: ClaimWish, *, image: str, command: tuple[str, ...]) -> Obj:
+    """A Pod that uses what was asked for; what people paste, Berth never creates it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{wish.name}-pod"[:63],
+            "namespace": wish.namespace,
+            "labels": {CLAIM_LABEL: wish.public_id},
+        },
+        "spec": {"restartPolicy": "Never", **pod_spec(wish, image=image, command=command)},
+    }
+
+
+def job_manifest(wish: ClaimWish, *, image: str, command: tuple[str, ...]) -> Obj:
+    """A Job whose Pod uses what was asked for."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": f"{wish.name}-job"[:63], "namespace": wish.namespace},
+        "spec": {
+            "backoffLimit": 2,
+            "template": {
+                "metadata": {"labels": {CLAIM_LABEL: wish.public_id}},
+                "spec": {"restartPolicy": "Never", **pod_spec(wish, image=image, command=command)},
+            },
+        },
+    }
+
+
+def deployment_manifest(wish: ClaimWish, *, image: str, command: tuple[str, ...]) -> Obj:
+    """A Deployment of one replica.
+
+    `maxSurge: 0`: with an exact device quota a surge Pod would wait for the Pod that it replaces.
+    """
+    labels = {CLAIM_LABEL: wish.public_id}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": f"{wish.name}-deployment"[:63], "namespace": wish.namespace},
+        "spec": {
+            "replicas": 1,
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1},
+            },
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": pod_spec(wish, image=image, command=command),
+            },
+        },
+    }
+
+
+def pod_spec(wish: ClaimWish, *, image: str, command: tuple[str, ...]) -> Obj:
+    """The part of a Pod's spec that ties it to the claim, with one container."""
+    reference = (
+        {"resourceClaimName": wish.name}
+        if wish.shape is Shape.CLAIM
+        else {"resourceClaimTemplateName": wish.name}
+    )
+    return {
+        "containers": [
+            {
+                "name": "main",
+                "image": image,
+                "command": list(command),
+                "resources": {"claims": [{"name": "devices"}]},
+            }
+        ],
+        "resourceClaims": [{"name": "devices", **reference}],
+    }
+
+
+def _labels(wish: ClaimWish) -> dict[str, str]:
+    return {MANAGED_LABEL: "true", TENANT_LABEL: wish.tenant, CLAIM_LABEL: wish.public_id}
+
+
+def _request(device: DeviceWish) -> Obj:
+    exactly: Obj = {
+        "deviceClassName": device.device_class,
+        "allocationMode": "ExactCount",
+        "count": device.count,
+    }
+    if device.selectors:
+        exactly["selectors"] = [{"cel": {"expression": text}} for text in device.selectors]
+    if device.capacity:
+        exactly["capacity"] = {"requests": dict(device.capacity)}
+    return {"name": device.name, "exactly": exactly}
+
+
+def _constraint(match: MatchWish) -> Mapping[str, Any]:
+    constraint: Obj = {"matchAttribute": match.attribute}
+    if match.requests:
+        constraint["requests"] = list(match.requests)
+    return constraint

@@ -1,0 +1,9 @@
+"""Tables of floor 2, one module a noun."""
+
+from __future__ import annotations
+
+from devices.models.claim import Claim, ClaimEvent
+from devices.models.offer import ClassWords, Offer
+from devices.models.template import ClaimTemplate, TemplateVersion
+
+__all__ = ["Claim", "ClaimEvent", "ClaimTemplate", "ClassWords", "Offer", "TemplateVersion"]

@@ -1,0 +1,158 @@
+"""Asks of tenants and what became of them."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pgtrigger
+from django.db import models, transaction
+from django.db.models import F, Q
+
+from devices.dra.lifecycle import ENDED, State, moves
+from devices.dra.objects import ClaimWish, DeviceWish, MatchWish, Shape
+from devices.models.template import TemplateVersion
+from tenants.models import Tenant, TenantNamespace
+
+ID_LETTERS = "bcdfghjkmnpqrstvwxz23456789"
+LEASE = timedelta(seconds=60)
+
+
+def new_public_id() -> str:
+    """Eight letters and digits that spell no word and are hard to misread."""
+    return "".join(secrets.choice(ID_LETTERS) for _ in range(8))
+
+
+class ClaimQuerySet(models.QuerySet["Claim"]):
+    """Questions that every page, API call and task asks."""
+
+    def of(self, tenant: Tenant) -> ClaimQuerySet:
+        return self.filter(tenant=tenant)
+
+    def open(self) -> ClaimQuerySet:
+        """Asks of which something may still be in the cluster."""
+        return self.exclude(state__in=ENDED)
+
+
+class Claim(models.Model):
+    """One ask of one tenant. What was asked for never changes: to change is to release and ask."""
+
+    public_id = models.CharField(max_length=12, unique=True, default=new_public_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="claims")
+    namespace = models.ForeignKey(TenantNamespace, on_delete=models.PROTECT, related_name="claims")
+    name = models.CharField(max_length=63, help_text="As the person named it.")
+    object_name = models.CharField(max_length=63, help_text="As the cluster knows it.")
+    shape = models.CharField(max_length=8, choices=[(shape, shape) for shape in Shape])
+    version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, related_name="claims")
+    values = models.JSONField(help_text="The answers given, by parameter.")
+    devices = models.JSONField(help_text="Requests built from the answers.")
+    matches = models.JSONField(default=list)
+    words = models.CharField(max_length=240, help_text="What was asked for, in words.")
+    asked_by = models.UUIDField(help_text="Opaque person id.")
+    request_id = models.CharField(max_length=64)
+    requested_at = models.DateTimeField()
+    released_at = models.DateTimeField(null=True, help_text="When a person asked to release it.")
+
+    state = models.CharField(
+        max_length=9, choices=[(state, state) for state in State], default=State.REQUESTED
+    )
+    since = models.DateTimeField(help_text="Start of the state.")
+    code = models.CharField(max_length=48, blank=True)
+    why = models.TextField(blank=True)
+    placed = models.JSONField(default=list, help_text="Devices held: request, driver, pool, name.")
+    node = models.CharField(max_length=253, blank=True)
+    pods = models.JSONField(default=list, help_text="Pods that use it: name, phase, ready.")
+    object_uid = models.CharField(max_length=64, blank=True, help_text="Once it was applied.")
+    looked_at = models.DateTimeField(null=True)
+    lease = models.CharField(max_length=32, blank=True)
+    lease_until = models.DateTimeField(null=True)
+    revision = models.PositiveIntegerField(default=1)
+
+    objects = ClaimQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["tenant", "-id"]),
+            models.Index(fields=["looked_at"], condition=~Q(state="released"), name="claims_open"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "object_name"], name="object_name_once"),
+        ]
+        triggers = [
+            pgtrigger.FSM(
+                name="moves", field="state", transitions=[(str(a), str(b)) for a, b in moves()]
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.public_id})"
+
+    @property
+    def wanted(self) -> bool:
+        return self.released_at is None
+
+    def wish(self) -> ClaimWish:
+        """What to put into the cluster, as a value for the pure rules."""
+        return ClaimWish(
+            public_id=self.public_id,
+            tenant=self.tenant.slug,
+            namespace=self.namespace.name,
+            name=self.object_name,
+            request_id=self.request_id,
+            shape=Shape(self.shape),
+            devices=msgspec.convert(self.devices, tuple[DeviceWish, ...]),
+            matches=msgspec.convert(self.matches, tuple[MatchWish, ...]),
+        )
+
+    def take_lease(self, holder: str, now: datetime) -> bool:
+        """True where this turn may act; another turn's lease runs out by itself when that dies."""
+        free = Q(lease="") | Q(lease_until__lt=now)
+        mine = Claim.objects.filter(Q(pk=self.pk) & free)
+        return bool(mine.update(lease=holder, lease_until=now + LEASE))
+
+    def drop_lease(self, holder: str) -> None:
+        Claim.objects.filter(pk=self.pk, lease=holder).update(lease="", lease_until=None)
+
+    @transaction.atomic
+    def record(self, now: datetime, *, holder: str, **seen: Any) -> bool:
+        """Stores what a turn saw; returns whether anything but the time of looking changed.
+
+        `seen` are fields of this row. Nothing is stored by a turn that lost its lease.
+        """
+        changed = {name: value for name, value in seen.items() if getattr(self, name) != value}
+        moved = "state" in changed
+        if moved:
+            changed["since"] = now
+        update: dict[str, Any] = {**changed, "looked_at": now}
+        if changed:
+            update["revision"] = F("revision") + 1
+        if not Claim.objects.filter(pk=self.pk, lease=holder).update(**update):
+            return False
+        if moved or "code" in changed:
+            ClaimEvent.objects.create(
+                claim=self,
+                at=now,
+                state=changed.get("state", self.state),
+                code=seen.get("code", self.code),
+                text=seen.get("why", self.why),
+            )
+        return bool(changed)
+
+
+class ClaimEvent(models.Model):
+    """What happened to an ask, for its timeline."""
+
+    claim = models.ForeignKey(Claim, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField()
+    state = models.CharField(max_length=9)
+    code = models.CharField(max_length=48, blank=True)
+    text = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.claim_id} {self.state}"

@@ -1,0 +1,43 @@
+"""Celery's way into floor 2: tasks take ids, may run twice, and keep nothing to themselves."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from devices import cluster, offers, reconcile
+from devices.cluster.gateway import ClusterError
+from devices.models import Claim
+from portal.outbox import lines as outbox
+
+LOOK_AGAIN = timedelta(minutes=10)
+
+
+@shared_task(autoretry_for=(ClusterError,), retry_backoff=2, retry_backoff_max=60, max_retries=3)
+def reconcile_claim(public_id: str) -> None:
+    """One turn of one ask. After the last retry the outbox line, which stays, brings it back."""
+    if not Claim.objects.filter(public_id=public_id).exists():
+        return
+    reconcile.turn(public_id, gateway=cluster.connect(settings.CLUSTER_KUBECONFIG), now=timezone.now())
+
+
+@shared_task
+def sweep_claims() -> None:
+    """Wakes every open ask that nobody looked at for ten minutes."""
+    for public_id in reconcile.unseen(timezone.now(), older_than=LOOK_AGAIN):
+        outbox.hint(reconcile.RECONCILE, public_id)
+
+
+@shared_task(acks_late=False)
+def count_offers() -> None:
+    """Counts again what each class has to offer, from the mirror."""
+    offers.count(timezone.now())
+
+
+@shared_task(autoretry_for=(ClusterError,), retry_backoff=2, retry_backoff_max=60, max_retries=5)
+def reconcile_tenant(tenant_id: int) -> None:
+    """A tenant's namespaces exist in the cluster and say whose they are."""
+    reconcile.tenant_turn(tenant_id, gateway=cluster.connect(settings.CLUSTER_KUBECONFIG))

@@ -1,0 +1,54 @@
+"""The way in and the tenant's home."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
+
+from devices.attention import attention
+from devices.models import Claim, TemplateVersion
+from tenants.access import tenant_for, tenants_of
+from tenants.policy import Act
+
+ROWS = 12
+
+
+@require_safe
+@login_required
+def home(request: HttpRequest) -> HttpResponse:
+    """Straight to the only tenant; with several, or none, a page to choose from."""
+    scopes = tenants_of(request.user)  # type: ignore[arg-type]
+    if len(scopes) == 1:
+        return redirect("tenant-home", scopes[0].tenant.slug)
+    return render(request, "tenants/choose.html", {})
+
+
+@require_safe
+@login_required
+def tenant_home(request: HttpRequest, slug: str) -> HttpResponse:
+    """What needs somebody, and the newest claims."""
+    access = tenant_for(request.user, slug)
+    claims = Claim.objects.of(access.tenant).open().select_related("version__template", "namespace")
+    rows = list(claims[: ROWS + 1])
+    return render(
+        request,
+        "tenants/home.html",
+        {
+            "access": access,
+            "namespaces": access.tenant.namespaces.all(),
+            "members_count": access.tenant.memberships.count(),
+            "attention": attention(access.tenant),
+            "claims": rows[:ROWS],
+            "more_claims": len(rows) > ROWS,
+            "templates": approved(),
+            "why_not_ask": access.why_not(Act.ASK),
+        },
+    )
+
+
+def approved() -> list[TemplateVersion]:
+    """What can be asked for now, by name."""
+    versions = TemplateVersion.objects.filter(state=TemplateVersion.State.APPROVED)
+    return list(versions.select_related("template").order_by("template__name"))

@@ -1,0 +1,78 @@
+"""Refusals as people meet them: a page that explains, or a notice beside what they were doing.
+
+The API has its own door for the same refusals (`portal.api`). Nothing here is logged as an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from portal.errors import NotPermitted, Refused
+from portal.ui.htmx import wants_partial
+
+#: What a refusal of that status is called, above its message.
+_TITLES = {
+    HTTPStatus.BAD_REQUEST: "That request makes no sense here",
+    HTTPStatus.FORBIDDEN: "You may not do this here",
+    HTTPStatus.NOT_FOUND: "There is nothing here",
+    HTTPStatus.CONFLICT: "Something else happened first",
+    HTTPStatus.PRECONDITION_FAILED: "It changed while you looked",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "That cannot be done",
+    HTTPStatus.TOO_MANY_REQUESTS: "That was too often",
+}
+
+
+def refusal(request: HttpRequest, refused: Refused) -> HttpResponse:
+    """The refusal as a page, or for htmx as a notice that joins the page's notices.
+
+    The status is the refusal's own, so that scripts and tests see what people see.
+    """
+    context = {
+        "code": refused.code,
+        "title": _TITLES.get(HTTPStatus(refused.http_status), "That was refused"),
+        "message": refused.message,
+        "facts": refused.facts,
+    }
+    if not wants_partial(request):
+        return render(request, "portal/refused.html", context, status=refused.http_status)
+    answer = render(request, "portal/_refused.html", context, status=refused.http_status)
+    answer["HX-Retarget"] = "#notices"
+    answer["HX-Reswap"] = "beforeend"
+    return answer
+
+
+class RefusalMiddleware:
+    """Turns a `Refused` that a page's view lets through into its page or notice."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        return refusal(request, error) if isinstance(error, Refused) else None
+
+
+def forbidden(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
+    """handler403: says which right is missing when the view said so."""
+    said = str(exception)
+    return refusal(
+        request,
+        NotPermitted(said or "Your role here does not allow this. An owner of the tenant can help."),
+    )
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """handler404: the same words for what does not exist and for what is not yours."""
+    missing = Refused(
+        "It does not exist, or it is not yours to see; both look the same from here.",
+        code="NOT_FOUND",
+    )
+    missing.http_status = HTTPStatus.NOT_FOUND
+    return refusal(request, missing)

@@ -1,0 +1,43 @@
+"""Every address of Berth; the only place that knows all floors' pages."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from devices.api import urls as devices_api
+from devices.views import ask, catalogue, claims, events, home
+from portal.views import livez, readyz
+from tenants import views as tenants
+
+handler403 = "portal.ui.refusals.forbidden"
+handler404 = "portal.ui.refusals.not_found"
+
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("account/tokens/", tenants.tokens, name="tokens"),
+    path("account/tokens/<slug:slug>/<slug:prefix>/revoke/", tenants.revoke, name="token-revoke"),
+    path("account/sessions/", include("allauth.usersessions.urls")),
+    path("account/", include("allauth.account.urls")),
+    path("account/2fa/", include("allauth.mfa.urls")),
+    path("cluster/line/", events.cluster_line, name="cluster-line"),
+    path("t/<slug:slug>/", home.tenant_home, name="tenant-home"),
+    path("t/<slug:slug>/catalogue/", catalogue.catalogue, name="catalogue"),
+    path("t/<slug:slug>/ask/<slug:template>/", ask.ask, name="request-new"),
+    path("t/<slug:slug>/ask/<slug:template>/preview/", ask.preview, name="request-preview"),
+    path("t/<slug:slug>/claims/", claims.claims, name="claims"),
+    path("t/<slug:slug>/claims/<slug:public_id>/", claims.claim, name="claim"),
+    path("t/<slug:slug>/claims/<slug:public_id>/release/", claims.release, name="claim-release"),
+    path("t/<slug:slug>/events/", events.events, name="events"),
+    path("api/v1/", include((devices_api.urlpatterns, "api"))),
+    path("api/v1/openapi.json", SpectacularAPIView.as_view(), name="openapi"),
+    path("api/", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="api-console"),
+    path("livez", livez, name="livez"),
+    path("readyz", readyz, name="readyz"),
+]
+
+if settings.DEBUG:
+    from portal.ui.parts import parts
+
+    urlpatterns.append(path("parts/", parts, name="parts"))
