@@ -64,7 +64,9 @@ def parts_in_words(parts: Mapping[str, int | None]) -> str:
     return ", ".join(said) or "nothing"
 
 
-def bar(label: str, total: int | None, parts: Mapping[str, int | None], size: str = "") -> SafeString:
+def bar(
+    label: str, total: int | None, parts: Mapping[str, int | None], size: str = ""
+) -> SafeString:
     """A bar of `total`, cut into parts in the given order; what no part claims is hatched unknown.
 
     A total of None draws the whole bar hatched; parts over the total make the bar that much longer
@@ -151,7 +153,9 @@ def funnel(steps: Iterable[FunnelStep], slim: bool = False) -> SafeString:
         below = max(100 * following.count / top, 1.2) if following else here
         fall = (
             format_html(
-                '<polygon class="fall" points="0,22 {:.4g},22 {:.4g},66 0,66"/>', here, below
+                '<polygon class="fall" points="0,22 {},22 {},66 0,66"/>',
+                f"{here:.4g}",
+                f"{below:.4g}",
             )
             if following
             else ""

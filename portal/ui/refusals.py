@@ -64,7 +64,9 @@ def forbidden(request: HttpRequest, exception: PermissionDenied) -> HttpResponse
     said = str(exception)
     return refusal(
         request,
-        NotPermitted(said or "Your role here does not allow this. An owner of the tenant can help."),
+        NotPermitted(
+            said or "Your role here does not allow this. An owner of the tenant can help."
+        ),
     )
 
 

@@ -140,13 +140,19 @@ STATUSES: dict[str, Status] = {
     "dra": Status(Tone.RUN, "dra", "DRA", "Devices come by Dynamic Resource Allocation."),
     # Templates.
     "draft": Status(Tone.NONE, "draft", "Draft"),
-    "in_review": Status(Tone.WAIT, "wait", "In review", "Its author asked.", "Somebody else decides."),
+    "in_review": Status(
+        Tone.WAIT, "wait", "In review", "Its author asked.", "Somebody else decides."
+    ),
     "approved": Status(Tone.OK, "ok", "Approved"),
     "retired": Status(Tone.NONE, "none", "Retired", "New requests use its successor."),
     # The cluster, as Berth sees it.
     "live": Status(Tone.OK, "ok", "Live"),
     "building": Status(
-        Tone.RUN, "run", "On its way", "The cluster is being made.", "It answers for the first time."
+        Tone.RUN,
+        "run",
+        "On its way",
+        "The cluster is being made.",
+        "It answers for the first time.",
     ),
     "stale": Status(
         Tone.WAIT, "warn", "Stale", "No news for longer than the window.", "News come in again."

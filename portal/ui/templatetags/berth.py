@@ -129,10 +129,10 @@ def age(
     moment = now - when if isinstance(when, timedelta) else when
     old = (now - moment).total_seconds() > seconds
     return format_html(
-        '<time class="age{}" datetime="{}" data-window="{:g}"{}{}>{}</time>',
+        '<time class="age{}" datetime="{}" data-window="{}"{}{}>{}</time>',
         " age-lost" if lost else " age-old" if old else "",
         moment.isoformat(timespec="seconds"),
-        seconds,
+        f"{seconds:g}",
         format_html(' data-before="{}"', before) if before else "",
         format_html(' data-after="{}"', after) if after else "",
         " ".join(part for part in (before, words.since(moment, now), after) if part),
@@ -215,7 +215,9 @@ def bar(label: str, total: int | None, size: str = "", **parts: int | None) -> S
 
 
 @register.simple_tag
-def strip(title: str, total: int | None, free: int | None = None, **parts: int | None) -> SafeString:
+def strip(
+    title: str, total: int | None, free: int | None = None, **parts: int | None
+) -> SafeString:
     """`{% strip limit.words limit.total used=limit.used held=limit.held %}`: a bar with its words.
 
     The head says what is left, the foot says every part. `free` defaults to what no part claims.
