@@ -33,6 +33,8 @@ _NO_RIGHT = re.compile(
     r'(^|forbidden: )User ".*?" cannot \S+ (resource "|path ")'
     r'|requires resource="resourceclaims/'  # status of claims, checked field by field since 1.36
 )
+# How server-side apply answers an unknown field: with a 500, though asking again changes nothing.
+_UNTYPED = "failed to create typed patch object"
 
 
 class _ListMeta(msgspec.Struct):
@@ -131,8 +133,10 @@ def _kind(code: int, status: Obj, message: str, tested: bool) -> type[ClusterErr
         return Expired
     if code == 401 or (code in (400, 403, 422) and _NO_RIGHT.search(message)):
         return Forbidden
-    if code == 422 and tested and "test failed" in message:
-        return Conflict
+    if code == 422 and tested and not (status.get("details") or {}).get("causes"):
+        return Conflict  # the patch did not fit the object; what it led to was not even judged
+    if code == 500 and message.startswith(_UNTYPED):
+        return Rejected
     if code == 404:
         named = (status.get("details") or {}).get("name")
         return Missing if named else NotServed

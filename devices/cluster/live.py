@@ -35,6 +35,7 @@ WATCH_SILENCE_SECONDS = 90.0
 TOKEN_FILE_SECONDS = 60.0
 # What a dead or closed connection raises; the last two when another thread hangs up in mid-read.
 BROKEN = (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError)
+ENDED = RuntimeError  # urllib3: "connection has already been released to the pool"
 
 
 class _Session:
@@ -197,6 +198,6 @@ def _chunks(response: urllib3.BaseHTTPResponse, doing: str) -> Iterator[bytes]:
 
 def _hang_up(response: urllib3.BaseHTTPResponse) -> None:
     """Ends a watch, also one that another thread is reading."""
-    with contextlib.suppress(*BROKEN):
+    with contextlib.suppress(*BROKEN, ENDED):
         response.shutdown()
     response.close()

@@ -114,6 +114,15 @@ NO_RIGHT = (
             True,
             id="500",
         ),
+        pytest.param(
+            500,
+            a_status(
+                500, "", "failed to create typed patch object (t/a): .spec.typo: not declared"
+            ),
+            Rejected,
+            False,
+            id="an unknown field in an apply",
+        ),
         pytest.param(502, b"<html>Bad Gateway</html>", Unreachable, True, id="a proxy's page"),
         pytest.param(403, b"<html>Sign in</html>", Unreachable, True, id="a proxy's 403"),
         pytest.param(302, b"", Unreachable, True, id="a redirect to a login page"),
@@ -127,10 +136,16 @@ def test_a_failed_status_is_an_error_of_its_kind(code, body, kind, retry):
     assert str(error).startswith("list Pod: ")
 
 
-def test_a_failed_test_of_a_json_patch_is_a_conflict_and_only_there():
-    body = a_status(422, "", "testing value /spec/taints failed: test failed")
-    assert type(failure(422, body, doing="patch Node n1", tested=True)) is Conflict
-    assert type(failure(422, body, doing="patch Node n1")) is Rejected
+def test_a_json_patch_whose_test_failed_is_a_conflict_and_nothing_else_is():
+    unfit = a_status(
+        422, "Invalid", "the server rejected our request due to an error in our request"
+    )
+    invalid = a_status(
+        422, "Invalid", "Node is invalid: spec", name="n1", causes=[{"field": "spec"}]
+    )
+    assert type(failure(422, unfit, doing="patch Node n1", tested=True)) is Conflict
+    assert type(failure(422, unfit, doing="patch Node n1")) is Rejected
+    assert type(failure(422, invalid, doing="patch Node n1", tested=True)) is Rejected
 
 
 @pytest.mark.parametrize(
