@@ -1,0 +1,40 @@
+"""Fixtures of the whole suite: a database of its own, control planes, golden files, people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.playground.plane import plane, plane_136, plane_137, start_plane
+
+__all__ = ["plane", "plane_136", "plane_137", "start_plane"]
+
+ROOT = Path(__file__).parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-golden", action="store_true", help="rewrite the golden files")
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, servers: None
+) -> None:
+    """Whoever uses the database has the run's own servers."""
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(path, text)`: the text equals the file, or becomes it with --write-golden."""
+
+    def compare(path: str, text: str) -> None:
+        file = ROOT / path
+        if request.config.getoption("--write-golden"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        assert file.exists(), f"{path} is missing: make golden, then read it"
+        assert text == file.read_text(), f"{path} differs: make golden, then read the diff"
+
+    return compare

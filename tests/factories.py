@@ -1,0 +1,71 @@
+"""Rows for tests: plain functions, few, with defaults that read like a story."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from devices.claims import request_claim
+from devices.models import Claim, ClaimTemplate, TemplateVersion
+from tenants.access import Access, tenant_for
+from tenants.models import Membership, Tenant, TenantNamespace, User
+
+NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
+PASSWORD = "harbour-light-71"
+GPU_CONTENT: dict[str, Any] = {
+    "requests": [{"name": "gpu", "device_class": "gpu", "words": "GPU"}],
+    "parameters": [
+        {"kind": "count", "name": "count", "label": "How many", "request": "gpu", "maximum": 8}
+    ],
+}
+
+
+def make_tenant(
+    slug: str = "tidewater", namespaces: tuple[str, ...] = ("tidewater-train",)
+) -> Tenant:
+    """A tenant with namespaces."""
+    tenant = Tenant.objects.create(slug=slug, name=slug.capitalize())
+    for name in namespaces:
+        TenantNamespace.objects.create(tenant=tenant, name=name)
+    return tenant
+
+
+def make_person(username: str, tenant: Tenant | None = None, role: str = "member") -> User:
+    """Somebody who can sign in with PASSWORD, a member of `tenant` where one is given."""
+    user = User.objects.create_user(username, f"{username}@example.com", PASSWORD)
+    if tenant:
+        Membership.objects.create(tenant=tenant, user=user, role=role)
+    return user
+
+
+def make_access(username: str = "avocet", role: str = "member", **tenant: Any) -> Access:
+    """A new tenant as its new member sees it."""
+    made = make_tenant(**tenant)
+    return tenant_for(make_person(username, made, role), made.slug)
+
+
+def make_version(
+    slug: str = "gpu", content: Mapping[str, Any] = GPU_CONTENT, state: str = "approved"
+) -> TemplateVersion:
+    """A template with one version."""
+    template, _ = ClaimTemplate.objects.get_or_create(slug=slug, defaults={"name": slug.upper()})
+    return TemplateVersion.objects.create(
+        template=template,
+        number=template.versions.count() + 1,
+        content=dict(content),
+        state=state,
+    )
+
+
+def make_claim(access: Access, version: TemplateVersion | None = None, **asked: Any) -> Claim:
+    """An ask, through the verb."""
+    return request_claim(
+        access=access,
+        version=version or make_version(),
+        namespace=asked.pop("namespace", access.tenant.namespaces.all()[0].name),
+        name=asked.pop("name", "train"),
+        values=asked.pop("values", {}),
+        request_id=asked.pop("request_id", "request-0001"),
+        now=asked.pop("now", NOON),
+    )
