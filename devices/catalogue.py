@@ -1,4 +1,4 @@
-"""What tenants can browse: counted offers, joined with Berth's words and the templates that lead there."""
+"""What tenants can browse: counted offers with Berth's words and the templates that lead there."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ def offers_for(query: str = "") -> list[Offered]:
     """Every class, by display name; `query` keeps those of which name, words or groups match."""
     words = {row.device_class: row for row in ClassWords.objects.all()}
     leads: dict[str, list[TemplateVersion]] = {}
-    versions = TemplateVersion.objects.filter(state=TemplateVersion.State.APPROVED)
-    for version in versions.select_related("template"):
+    for version in approved():
         for device_class in version.read().device_classes:
             leads.setdefault(device_class, []).append(version)
     offers = [
@@ -38,6 +37,12 @@ def offers_for(query: str = "") -> list[Offered]:
     asked = query.lower().split()
     kept = [offer for offer in offers if all(word in _haystack(offer) for word in asked)]
     return sorted(kept, key=lambda offer: offer.display_name.lower())
+
+
+def approved() -> list[TemplateVersion]:
+    """What can be asked for now, by name."""
+    versions = TemplateVersion.objects.filter(state=TemplateVersion.State.APPROVED)
+    return list(versions.select_related("template").order_by("template__name"))
 
 
 def free_notes(offers: list[Offered]) -> dict[str, str]:

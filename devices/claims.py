@@ -1,4 +1,4 @@
-"""Verbs of tenants: ask for devices, release them. Pages, API and commands call these and no other."""
+"""Verbs of tenants: ask for devices, release them. Pages, API and commands all call these."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tenants.models import Tenant, TenantNamespace
 from tenants.policy import Act
 
 RECONCILE = "devices.tasks.reconcile_claim"
-# The object's name is name + "-" + public id (8 characters), and generated claims add more behind it.
+# The object's name is name + "-" + public id (8 characters); generated claims add more behind it.
 LONGEST_NAME = 40
 
 

@@ -1,4 +1,4 @@
-"""The Pods that use an ask's claims, as the mirror has them; for showing, never for deciding writes."""
+"""The Pods that use an ask's claims, as the mirror has them: for showing, not for writing."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _do(claim: Claim, gateway: Gateway, found: Found) -> list[dict[str, Any]]:
 
 
 def perform(gateway: Gateway, act: Act, wish: ClaimWish) -> dict[str, Any] | None:
-    """One act on the cluster; doing it twice changes nothing. Returns what was made, if anything."""
+    """One act on the cluster; doing it twice changes nothing. Returns what was made, or None."""
     match act:
         case Make(obj):
             ensure_namespace(gateway, wish)
@@ -238,4 +238,3 @@ def unseen(now: datetime, *, older_than: timedelta, at_most: int = 500) -> list[
     """Public ids of open asks that no turn looked at for so long, oldest first."""
     rows = Claim.objects.open().filter(looked_at__lt=now - older_than)
     return list(rows.order_by("looked_at").values_list("public_id", flat=True)[:at_most])
-

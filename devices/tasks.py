@@ -21,7 +21,9 @@ def reconcile_claim(public_id: str) -> None:
     """One turn of one ask. After the last retry the outbox line, which stays, brings it back."""
     if not Claim.objects.filter(public_id=public_id).exists():
         return
-    reconcile.turn(public_id, gateway=cluster.connect(settings.CLUSTER_KUBECONFIG), now=timezone.now())
+    reconcile.turn(
+        public_id, gateway=cluster.connect(settings.CLUSTER_KUBECONFIG), now=timezone.now()
+    )
 
 
 @shared_task

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
@@ -21,7 +20,6 @@ urlpatterns = [
     path("account/sessions/", include("allauth.usersessions.urls")),
     path("account/", include("allauth.account.urls")),
     path("account/2fa/", include("allauth.mfa.urls")),
-    path("cluster/line/", events.cluster_line, name="cluster-line"),
     path("t/<slug:slug>/", home.tenant_home, name="tenant-home"),
     path("t/<slug:slug>/catalogue/", catalogue.catalogue, name="catalogue"),
     path("t/<slug:slug>/ask/<slug:template>/", ask.ask, name="request-new"),
@@ -35,9 +33,5 @@ urlpatterns = [
     path("api/", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="api-console"),
     path("livez", livez, name="livez"),
     path("readyz", readyz, name="readyz"),
+    path("", include("portal.ui.urls")),
 ]
-
-if settings.DEBUG:
-    from portal.ui.parts import parts
-
-    urlpatterns.append(path("parts/", parts, name="parts"))

@@ -14,11 +14,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from devices.api.shapes import ClaimDetailOut, ClaimIn, ClaimOut, OfferOut, TemplateOut
-from devices.catalogue import offers_for
+from devices.catalogue import approved, offers_for
 from devices.claims import release_claim, request_claim
 from devices.dra.lifecycle import State
 from devices.models import Claim, TemplateVersion
-from devices.views.home import approved
 from portal.api.etags import check_match, etag
 from portal.api.idempotency import once
 from portal.api.paging import CursorPaging

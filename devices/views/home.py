@@ -8,7 +8,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from devices.attention import attention
-from devices.models import Claim, TemplateVersion
+from devices.catalogue import approved
+from devices.models import Claim
 from tenants.access import tenant_for, tenants_of
 from tenants.policy import Act
 
@@ -46,9 +47,3 @@ def tenant_home(request: HttpRequest, slug: str) -> HttpResponse:
             "why_not_ask": access.why_not(Act.ASK),
         },
     )
-
-
-def approved() -> list[TemplateVersion]:
-    """What can be asked for now, by name."""
-    versions = TemplateVersion.objects.filter(state=TemplateVersion.State.APPROVED)
-    return list(versions.select_related("template").order_by("template__name"))
