@@ -10,7 +10,8 @@ PORT = 8000
 ARGS =
 
 RUN = .venv/bin/python
-PYTEST = $(RUN) -m pytest -p tests.servers -p tests.suites
+PYTEST = $(RUN) -m pytest
+SHORT = -m 'not long and not bench and not agreement'
 READY = .venv/.ready
 # As in production, so that `check --deploy` judges what people will run.
 DEPLOYED = env DEBUG=false ALLOWED_HOSTS=berth.example.org PUBLIC_URL=https://berth.example.org \
@@ -33,7 +34,7 @@ test: $(READY) check ## check, then every test except the long ones (ARGS= for p
 	@$(PYTHON) -I playground/environment.py chromium
 	@$(RUN) -m playground build --release 1.37.2
 	@$(RUN) -m playground build --release 1.36.3
-	@$(PYTEST) -m "not long" $(ARGS)
+	@$(PYTEST) $(SHORT) $(ARGS)
 
 test-long: $(READY) ## the tests that take many minutes
 	@$(PYTHON) -I playground/environment.py chromium
@@ -57,7 +58,7 @@ bench: $(READY) ## the numbers Berth promises, measured on this machine
 	@$(PYTEST) -m bench --timeout 7200 $(ARGS)
 
 golden: $(READY) ## rewrite the golden files; read the diff
-	@$(PYTEST) --write-golden -m "not long" $(ARGS)
+	@$(PYTEST) --write-golden $(SHORT) $(ARGS)
 
 agreement: $(READY) ## our allocation preview against the upstream allocator, on random object sets
 	@$(RUN) -m playground build --release 1.37.2

@@ -16,7 +16,6 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -29,9 +28,13 @@ import psutil
 import psycopg
 import redis
 from psycopg import sql
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
+from playground.build import PlaygroundError
+from playground.ports import free_port, is_free
 from playground.supervisor import (
-    CannotStart,
+    Child,
     Program,
     Record,
     clear_leftovers,
@@ -67,6 +70,7 @@ class Services:
         self._data = self.folder / POSTGRES
         self._valkey_data = self.folder / VALKEY
         self._sockets = _socket_folder(self.folder)
+        self._children: list[Child] = []  # those we started, to be reaped
 
     @property
     def database_url(self) -> str:
@@ -87,7 +91,7 @@ class Services:
     def prepare(self) -> list[Program]:
         """Makes the data folders where they are missing; returns what to run, for a supervisor.
 
-        Ends leftovers of a killed run first. Raises CannotStart with a sentence for people.
+        Ends leftovers of a killed run first. Raises PlaygroundError with a sentence for people.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         self._prepare_postgres()
@@ -100,13 +104,15 @@ class Services:
             self.wait()
             return
         clear_leftovers(self.folder)
+        self._reap()
         for program in self.prepare():
-            start(program, self.folder, tied=self.tied)
+            self._children.append(start(program, self.folder, tied=self.tied))
         self.wait()
 
     def stop(self) -> None:
         """Stops both; stopping twice is fine."""
-        stop_all(self._records())
+        stop_all(self._records(), reap=self._reap)
+        self._reap()
         with contextlib.suppress(OSError):
             self._sockets.rmdir()
 
@@ -129,6 +135,9 @@ class Services:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+    def _reap(self) -> None:
+        self._children = [child for child in self._children if child.exit_code is None]
 
     def _records(self) -> list[Record]:
         return [record for record in records(self.folder) if record.name in (POSTGRES, VALKEY)]
@@ -164,7 +173,7 @@ class Services:
             initdb.command(tied=False), capture_output=True, text=True, stdin=subprocess.DEVNULL
         )
         if done.returncode != 0:
-            raise CannotStart(_why("PostgreSQL cannot make its data folder", done.stderr))
+            raise PlaygroundError(_why("PostgreSQL cannot make its data folder", done.stderr))
         _remove(self._data)
         draft.rename(self._data)
 
@@ -195,7 +204,7 @@ class Services:
             "log_checkpoints": "off",
         }
         if not self.durable:
-            settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+            settings |= {"fsync": "off", "full_page_writes": "off"}
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
         return Program(
             POSTGRES,
@@ -229,7 +238,7 @@ class Services:
     def _prepare_valkey(self) -> None:
         self._valkey_data.mkdir(mode=0o700, parents=True, exist_ok=True)
         password, port = self._valkey_secret()
-        if not port_is_free(port):  # somebody took it since the last run
+        if not is_free(port):  # somebody took it since the last run
             port = free_port()
             write_whole(self._valkey_data / "secret", f"{password} {port}\n")
         lines = {
@@ -255,7 +264,8 @@ class Services:
 
     def _ping(self) -> None:
         """Raises ConnectionError until Valkey answers, also while it loads its data."""
-        with redis.Redis.from_url(self.valkey_url, socket_timeout=2) as client:
+        once = Retry(NoBackoff(), retries=0)  # we repeat it ourselves, and look at the process
+        with redis.Redis.from_url(self.valkey_url, socket_timeout=2, retry=once) as client:
             client.ping()
 
 
@@ -272,7 +282,9 @@ def _wheel(package: str) -> Path:
     """Where a package lies, without running its code."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
-        raise CannotStart(f"The Python package {package} is missing: run make once to install it.")
+        raise PlaygroundError(
+            f"The Python package {package} is missing: run make once to install it."
+        )
     return Path(spec.origin).parent
 
 
@@ -284,7 +296,7 @@ def _socket_folder(folder: Path) -> Path:
         path = Path(parent) / name
         if parent and Path(parent).is_dir() and len(os.fsencode(path)) <= LONGEST_SOCKET_FOLDER:
             return path
-    raise CannotStart("There is no short folder for sockets: set TMPDIR to one, such as /tmp.")
+    raise PlaygroundError("There is no short folder for sockets: set TMPDIR to one, such as /tmp.")
 
 
 def _own_folder(path: Path) -> None:
@@ -292,7 +304,7 @@ def _own_folder(path: Path) -> None:
     path.mkdir(mode=0o700, exist_ok=True)
     found = path.lstat()
     if found.st_uid != os.geteuid() or path.is_symlink() or not path.is_dir():
-        raise CannotStart(
+        raise PlaygroundError(
             f"{path} belongs to somebody else: remove it, or set TMPDIR to a folder of yours."
         )
     path.chmod(0o700)
@@ -308,29 +320,10 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def free_port() -> int:
-    """A loopback port nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def port_is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        # As servers do, so that connections of the last run that still fade away do not count.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
 def _until(
     name: str, folder: Path, attempt: Callable[[], None], alive: Callable[[], object]
 ) -> None:
-    """Repeats `attempt` until it works; CannotStart with the end of the log when time is up."""
+    """Repeats `attempt` until it works; PlaygroundError with the end of the log when time is up."""
     patience = time.monotonic() + START_SECONDS
     while True:
         alive()
@@ -340,7 +333,7 @@ def _until(
             ended = not any(r.alive for r in records(folder) if r.name == name)
             if time.monotonic() > patience or ended:
                 log = log_path(folder, name)
-                raise CannotStart(_why(f"{name} does not start", last_lines(log))) from error
+                raise PlaygroundError(_why(f"{name} does not start", last_lines(log))) from error
             time.sleep(0.05)
         else:
             return

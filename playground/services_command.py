@@ -8,8 +8,8 @@ import shlex
 import subprocess
 from pathlib import Path
 
+from playground.build import PlaygroundError
 from playground.services import Services
-from playground.supervisor import CannotStart
 
 DEFAULT_FOLDER = Path(".run") / "services"
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Returns the exit code. Raises CannotStart with a sentence for people."""
+    """Returns the exit code. Raises PlaygroundError with a sentence for people."""
     match options.action:
         case "up":
             services = Services(options.folder, tied=False)
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         case "env":
             services = Services(options.folder)
             if not services.running():
-                raise CannotStart("Nothing runs here yet: python -m playground services up")
+                raise PlaygroundError("Nothing runs here yet: python -m playground services up")
             _print_env(services)
         case "run":
             command = [part for part in options.command if part != "--"]

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import psutil
 
+from playground.build import PlaygroundError
 from playground.processes import look_up
 
 # Every child carries its folder in this variable; it tells orphans of ours from other people's.
@@ -35,10 +36,6 @@ LONGEST_PAUSE = 30.0
 # Even SIGKILL waits for a disk that does not answer; we do not wait with it. The record stays.
 GIVE_UP_AFTER = 5.0
 _TICK = 0.05
-
-
-class CannotStart(Exception):
-    """One sentence for a person: what is missing, and what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ def _leash(user: str, death_signal: signal.Signals | None) -> list[str]:
     tool = shutil.which("setpriv")
     if tool is None or os.path.realpath(tool).endswith("busybox"):  # that one knows too little
         if options:
-            raise CannotStart(
+            raise PlaygroundError(
                 "PostgreSQL does not run as root, and setpriv (package util-linux) is missing:"
                 " install it, or start Berth as an ordinary user."
             )
@@ -219,7 +216,7 @@ def start(program: Program, folder: Path, *, tied: bool = True) -> Child:
                 start_new_session=True,
             )
         except FileNotFoundError as error:
-            raise CannotStart(
+            raise PlaygroundError(
                 f"{program.name} cannot be started, because {error.filename} is missing:"
                 " run `make clean`, then the same command again."
             ) from error

@@ -1,0 +1,97 @@
+"""The programs of the demo: which command, in which stage, with which settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from playground.demo_cluster import kubeconfig_path, notice_path, plane_folder
+from playground.supervisor import Program
+
+ROOT = Path(__file__).resolve().parent.parent
+# PostgreSQL and Valkey are stage 0. A higher stage is stopped earlier, and all of one together.
+CLUSTER_STAGE = 1
+PORTAL_STAGE = 2
+WORKERS = str(min(4, max(2, (os.cpu_count() or 2) // 2)))
+
+
+def environment(
+    folder: Path, address: str, services: dict[str, str], secret_key: str
+) -> dict[str, str]:
+    """Settings that all processes of the portal share; as in production, but for plain HTTP."""
+    return {
+        **services,
+        "SECRET_KEY": secret_key,
+        "DEBUG": "false",
+        "HTTPS": "false",
+        "STATIC_FROM_SOURCE": "true",
+        "ALLOWED_HOSTS": "localhost,127.0.0.1,[::1]",
+        "PUBLIC_URL": address,
+        "BERTH_CLUSTER_NAME": "playground",
+        "BERTH_CLUSTER_NOTICE_FILE": str(notice_path(folder)),
+        # A person's own cluster must never be touched by a demo.
+        "KUBECONFIG": "",
+        "BERTH_KUBECONFIG": str(folder / "kubeconfigs" / "none"),
+        "PYTHONUNBUFFERED": "1",
+        "DJANGO_SETTINGS_MODULE": "portal.settings",
+    }
+
+
+def portal(folder: Path, port: int, env: dict[str, str]) -> list[Program]:
+    """Berth's four processes, each with its own identity in the cluster, or none."""
+    celery = ("-m", "celery", "--app", "portal.celery")
+    watch = env | {"BERTH_KUBECONFIG": str(kubeconfig_path(folder, "watch"))}
+    worker = env | {"BERTH_KUBECONFIG": str(kubeconfig_path(folder, "worker"))}
+    return [
+        _python(
+            "web",
+            *("-m", "uvicorn", "portal.asgi:application", "--host", "127.0.0.1"),
+            *("--port", str(port), "--workers", WORKERS, "--no-access-log"),
+            *("--timeout-graceful-shutdown", "3"),
+            env=env,
+        ),
+        _python("watch", "manage.py", "watchcluster", env=watch),
+        _python(
+            "worker",
+            *(*celery, "worker", "--concurrency", WORKERS, "--loglevel", "INFO"),
+            *("--without-gossip", "--without-mingle"),
+            env=worker,
+        ),
+        _python(
+            "beat",
+            *(*celery, "beat", "--loglevel", "INFO", "--pidfile="),
+            *("--schedule", str(folder / "beat-schedule")),
+            env=env,
+        ),
+    ]
+
+
+def cluster(folder: Path) -> Program:
+    """Makes and keeps the control plane; its patience is that of four components in turn."""
+    return _python(
+        "cluster", "-m", "playground.demo_cluster", str(folder), stage=CLUSTER_STAGE, patience=9.0
+    )
+
+
+def fleet(folder: Path, scenario: str) -> Program:
+    """The simulated machines."""
+    place = str(plane_folder(folder))
+    return _python("fleet", "-m", "playground", "fleet", "up", scenario, "--folder", place)
+
+
+def _python(
+    name: str,
+    *arguments: str,
+    env: dict[str, str] | None = None,
+    stage: int = PORTAL_STAGE,
+    patience: float = 5.0,
+) -> Program:
+    return Program(
+        name,
+        (sys.executable, *arguments),
+        env=env or {"PYTHONUNBUFFERED": "1"},
+        cwd=ROOT,
+        stage=stage,
+        patience=patience,
+    )
