@@ -7,3 +7,7 @@ from django.apps import AppConfig
 
 class PortalConfig(AppConfig):
     name = "portal"
+
+    def ready(self) -> None:
+        # Whoever promises work sends it through this app's broker, web processes included.
+        import portal.celery  # noqa: F401

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pytest_django.fixtures import SettingsWrapper
 
 from tests.playground.plane import plane, plane_136, plane_137, start_plane
 
@@ -23,6 +24,12 @@ def django_db_modify_db_settings(
     django_db_modify_db_settings_parallel_suffix: None, servers: None
 ) -> None:
     """Whoever uses the database has the run's own servers."""
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: SettingsWrapper) -> None:
+    """Passwords of tests protect nobody; the real hash takes half a second each."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
