@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from devices.models.claim import Claim, ClaimEvent
+from devices.models.observed import ClusterState, Leadership, Observed, Sync
 from devices.models.offer import ClassWords, Offer
 from devices.models.template import ClaimTemplate, TemplateVersion
 
-__all__ = ["Claim", "ClaimEvent", "ClaimTemplate", "ClassWords", "Offer", "TemplateVersion"]
+__all__ = [
+    "Claim",
+    "ClaimEvent",
+    "ClaimTemplate",
+    "ClassWords",
+    "ClusterState",
+    "Leadership",
+    "Observed",
+    "Offer",
+    "Sync",
+    "TemplateVersion",
+]
