@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from playground.build import binary_path
 from playground.identities import Identities
 
 ETCD = "etcd"
@@ -15,7 +17,9 @@ SCHEDULER = "kube-scheduler"
 CONTROLLER_MANAGER = "kube-controller-manager"
 # In the order of starting; stopping goes the other way.
 COMPONENTS = (ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
-PORTS = ("etcd", "etcd-peer", API_SERVER, SCHEDULER, CONTROLLER_MANAGER)
+PROXY = "proxy"  # not one of Kubernetes' parts: starts only where it is asked for
+PORTS = (ETCD, "etcd-peer", API_SERVER, SCHEDULER, CONTROLLER_MANAGER, PROXY)
+REPOSITORY = Path(__file__).resolve().parent.parent
 
 # The features of devices that Berth shows, and the minor release of 1.x that first has the gate
 # (pkg/features/kube_features.go); an older or emulated release refuses a gate it does not know.
@@ -32,7 +36,7 @@ GATES: Mapping[str, int] = {
     "DRAResourcePoolStatus": 36,
 }
 ETCD_QUOTA = 8 * 1024**3
-AUDIT_POLICY = Path(__file__).resolve().parent.parent / "deploy" / "audit-policy.yaml"
+AUDIT_POLICY = REPOSITORY / "deploy" / "audit-policy.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +90,21 @@ class Layout:
 
 
 def command(name: str, layout: Layout) -> list[str]:
-    """Arguments for one component, its name first."""
+    """The whole command line of one component."""
+    if name == PROXY:
+        return _proxy(layout)
     lines = {
         ETCD: _etcd,
         API_SERVER: _api_server,
         SCHEDULER: _scheduler,
         CONTROLLER_MANAGER: _controller_manager,
     }
-    return [name, *lines[name](layout)]
+    return [str(binary_path(layout.release)), name, *lines[name](layout)]
+
+
+def environment(name: str) -> dict[str, str]:
+    """What is added to the environment of one component."""
+    return {"PYTHONPATH": str(REPOSITORY)} if name == PROXY else {}
 
 
 def all_gates(served_minor: int, chosen: Mapping[str, bool]) -> dict[str, bool]:
@@ -198,6 +209,19 @@ def _controller_manager(at: Layout) -> list[str]:
         f"--controllers={','.join(at.tuning.controllers)}",
         f"--kube-api-qps={at.tuning.controllers_qps}",
         f"--kube-api-burst={at.tuning.controllers_qps * 2}",
+    ]
+
+
+def _proxy(at: Layout) -> list[str]:
+    pair = at.identities.server
+    return [
+        sys.executable,
+        *("-m", "playground.proxy"),
+        f"--port={at.ports[PROXY]}",
+        f"--target={at.ports[API_SERVER]}",
+        f"--certificate={pair.certificate}",
+        f"--key={pair.key}",
+        f"--faults={at.folder / 'faults.json'}",
     ]
 
 

@@ -10,7 +10,6 @@ the same data and, unless somebody else took them meanwhile, the same ports.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import dataclasses
 import fcntl
@@ -21,14 +20,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote
 
-from playground import readiness
+from playground import history, readiness
 from playground.build import (
     DEFAULT_RELEASE,
     PlaygroundError,
     Tell,
-    binary_path,
     build,
     known_release,
     minor,
@@ -41,17 +38,22 @@ from playground.components import (
     CONTROLLER_MANAGER,
     ETCD,
     PORTS,
+    PROXY,
     SCHEDULER,
     Layout,
     Tuning,
     command,
+    environment,
 )
-from playground.https import Answer, ask, words
+from playground.https import Answer, ask
 from playground.identities import ADMIN, ADMIN_GROUP, Identities
-from playground.ports import free_port, is_free
+from playground.ports import choose
 from playground.processes import Program
+from playground.proxy import Fault
+from playground.tokens import request_token
 
-PATIENCE = {SCHEDULER: 1.5, CONTROLLER_MANAGER: 1.5, API_SERVER: 4.0, ETCD: 2.0}
+PATIENCE = {PROXY: 0.5, SCHEDULER: 1.5, CONTROLLER_MANAGER: 1.5, API_SERVER: 4.0, ETCD: 2.0}
+ALL = (*COMPONENTS, PROXY)
 TOKEN_SECONDS = 30 * 24 * 3600
 
 
@@ -60,7 +62,8 @@ class ControlPlane:
 
     `gates` overrides single feature gates (all of `components.GATES` are on by default).
     `emulated_version`, such as "1.35", serves what that release serves. `components` leaves parts
-    out: without the controller-manager nobody gives back allocations whose consumer is missing.
+    out (without the controller-manager nobody gives back allocations whose consumer is missing) or
+    adds the `proxy` of `proxy.py`.
     Raises `PlaygroundError` where the folder holds data of another release.
     """
 
@@ -78,16 +81,16 @@ class ControlPlane:
         self.release = known_release(release)
         self.gates = dict(gates or {})
         self.emulated_version = emulated_version
-        self.components = tuple(name for name in COMPONENTS if name in components)
+        self.components = tuple(name for name in ALL if name in components)
         self.tuning = tuning or Tuning()
-        if unknown := set(components) - set(COMPONENTS):
+        if unknown := set(components) - set(ALL):
             raise PlaygroundError(f"No such component: {', '.join(sorted(unknown))}.")
         self._identities = Identities(self.folder)
         self._programs = {
             name: Program(
                 self.folder / "run" / f"{name}.json", self.folder / "logs" / f"{name}.log"
             )
-            for name in COMPONENTS
+            for name in ALL
         }
         earlier = self._state().get("release", self.release)
         if minor(str(earlier)) != minor(self.release):
@@ -116,6 +119,12 @@ class ControlPlane:
     def url(self) -> str:
         """Base URL of the API server, for example https://127.0.0.1:23456."""
         return f"https://127.0.0.1:{self._ports()[API_SERVER]}"
+
+    @property
+    def proxy_url(self) -> str:
+        """The proxy's URL, for kubeconfigs of those who shall suffer `set_fault`."""
+        self._program(PROXY)
+        return f"https://127.0.0.1:{self._ports()[PROXY]}"
 
     @property
     def ca_file(self) -> Path:
@@ -180,23 +189,9 @@ class ControlPlane:
         """
         if pod_name:
             bound_to = {"kind": "Pod", "name": pod_name, "uid": pod_uid}
-        spec: dict[str, Any] = {"expirationSeconds": seconds}
-        if bound_to:
-            spec["boundObjectRef"] = {"apiVersion": "v1", **bound_to}
-        answer = self.ask(
-            f"/api/v1/namespaces/{quote(namespace)}/serviceaccounts/{quote(service_account)}/token",
-            method="POST",
-            body={
-                "apiVersion": "authentication.k8s.io/v1",
-                "kind": "TokenRequest",
-                "spec": spec,
-            },
+        return request_token(
+            self.ask, namespace, service_account, bound_to=bound_to or {}, seconds=seconds
         )
-        if answer.status != 201:
-            raise PlaygroundError(
-                f"No token for ServiceAccount {namespace}/{service_account}: {words(answer)}"
-            )
-        return str(answer.json()["status"]["token"])
 
     def ask(
         self,
@@ -255,7 +250,7 @@ class ControlPlane:
         self.stop()
         for name in ("data", "certs", "kubeconfigs", "logs", "run"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        for name in ("plane.json", "lock"):
+        for name in ("plane.json", "faults.json", "lock"):
             (self.folder / name).unlink(missing_ok=True)
         self._identities = Identities(self.folder)
         with contextlib.suppress(OSError):  # somebody keeps other things in it
@@ -300,6 +295,11 @@ class ControlPlane:
         """Lets a paused component go on."""
         self._program(name).signal(signal.SIGCONT)
 
+    def set_fault(self, fault: Fault) -> None:
+        """What is wrong with the way through the proxy from now on; `Fault()` mends it."""
+        self._program(PROXY)
+        fault.write(self.folder / "faults.json")
+
     def states(self) -> dict[str, str]:
         """`running`, `paused` or `stopped` for each component of this control plane."""
         words = {}
@@ -314,50 +314,30 @@ class ControlPlane:
         return {name: process.pid for name, process in found.items() if process}
 
     def compact(self) -> int:
-        """Makes the API server forget history: older resourceVersions get 410. Returns the oldest.
+        """Restarts the API server without its history: older resourceVersions get 410.
 
-        Compacting etcd is not enough, for the API server's watch cache still serves what etcd has
-        forgotten; so the API server is restarted (open watches end). One key is written in
-        between: else a watcher that had seen everything would be at the newest version, not
-        behind it.
+        Returns the oldest version that is left; see `history.compact`.
         """
-        self.stop_component(API_SERVER)
-        key = base64.b64encode(b"/berth-playground/compacted").decode()
-        put = self._ask_etcd("/v3/kv/put", {"key": key, "value": key})
-        revision = int(put["header"]["revision"])
-        self._ask_etcd("/v3/kv/compaction", {"revision": str(revision), "physical": True})
-        self.start_component(API_SERVER)
-        return revision
+        return history.compact(
+            self._layout(),
+            stop=lambda: self.stop_component(API_SERVER),
+            start=lambda: self.start_component(API_SERVER),
+        )
 
     # Inside
-
-    def _ask_etcd(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        answer = ask(
-            self._layout().url("etcd") + path,
-            ca_file=self._identities.etcd_authority.certificate,
-            client=self._identities.etcd_client,
-            method="POST",
-            body=body,
-            timeout=30,
-        )
-        if answer.status != 200:
-            raise PlaygroundError(f"etcd refused {path}: {words(answer)}")
-        return answer.json()
 
     def _program(self, name: str) -> Program:
         if name not in self.components:
             raise PlaygroundError(f"This control plane has no {name}.")
         return self._programs[name]
 
-    def _command(self, name: str) -> list[str]:
-        return [str(binary_path(self.release)), *command(name, self._layout())]
-
     def _start_all(self, tied: bool) -> None:
         """In two steps: the scheduler gives up at once where no API server answers."""
         self._choose_ports()
+        (self.folder / "faults.json").unlink(missing_ok=True)
         for name in (SCHEDULER, CONTROLLER_MANAGER):
             self._identities.write_component(name, self.url)
-        for step in ((ETCD, API_SERVER), (CONTROLLER_MANAGER, SCHEDULER)):
+        for step in ((ETCD, API_SERVER), (CONTROLLER_MANAGER, SCHEDULER, PROXY)):
             present = [name for name in step if name in self.components]
             for name in present:
                 self._start(name, tied)
@@ -365,24 +345,24 @@ class ControlPlane:
                 self._wait_ready(name)
 
     def _start(self, name: str, tied: bool) -> None:
-        program, wanted = self._program(name), self._command(name)
+        program, wanted = self._program(name), command(name, self._layout())
         theirs_is_fine = program.tied_here or not (tied or program.tied)
         if program.running() and program.command() == wanted and theirs_is_fine:
             program.signal(signal.SIGCONT)
         else:
             program.stop(PATIENCE[name])
-            program.start(wanted, tied=tied)
+            program.start(wanted, environment(name), tied=tied)
 
     def _end_leftovers(self, tied: bool) -> None:
         """Ends what is not one of ours any more, and with `tied` all that is not tied to us."""
-        for name in reversed(COMPONENTS):
+        for name in reversed(ALL):
             program = self._programs[name]
             if name not in self.components or (tied and not program.tied_here):
                 program.stop(PATIENCE[name])
 
     def _stop_all(self) -> None:
         """Those that only talk to the API server first and together, etcd last."""
-        clients = (SCHEDULER, CONTROLLER_MANAGER)
+        clients = (PROXY, SCHEDULER, CONTROLLER_MANAGER)
         for name in clients:
             self._programs[name].signal(signal.SIGTERM)
             self._programs[name].signal(signal.SIGCONT)
@@ -411,12 +391,7 @@ class ControlPlane:
         before: dict[str, int] = self._state().get("ports", {})
         owners = {port: ETCD if port.startswith(ETCD) else port for port in PORTS}
         ours = {port for port, owner in owners.items() if self._programs[owner].running()}
-        ports: dict[str, int] = {}
-        for name in PORTS:
-            port = before.get(name, 0)
-            if not port or not (name in ours or is_free(port)):
-                port = free_port(taken=[*before.values(), *ports.values()])
-            ports[name] = port
+        ports = choose(PORTS, before, ours)
         state = {
             "release": self.release,
             "ports": ports,

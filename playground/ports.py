@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 from playground.build import PlaygroundError
 
@@ -22,6 +22,19 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def choose(
+    names: Sequence[str], before: Mapping[str, int], ours: Collection[str]
+) -> dict[str, int]:
+    """A port for each name: the one it had `before` where that is free or still `ours`."""
+    ports: dict[str, int] = {}
+    for name in names:
+        port = before.get(name, 0)
+        if not port or not (name in ours or is_free(port)):
+            port = free_port([*before.values(), *ports.values()])
+        ports[name] = port
+    return ports
 
 
 def free_port(taken: Collection[int] = ()) -> int:

@@ -10,6 +10,7 @@ from playground.components import (
     API_SERVER,
     CONTROLLER_MANAGER,
     ETCD,
+    PROXY,
     SCHEDULER,
     Layout,
     Tuning,
@@ -26,6 +27,7 @@ CHECKS = {
     API_SERVER: (API_SERVER, "/readyz"),
     SCHEDULER: (SCHEDULER, "/readyz"),
     CONTROLLER_MANAGER: (CONTROLLER_MANAGER, "/healthz"),
+    PROXY: (PROXY, "/readyz"),
 }
 
 

@@ -1,0 +1,9 @@
+"""`python -m playground`: a real Kubernetes without machines, from the command line."""
+
+from __future__ import annotations
+
+import sys
+
+from playground.commands import main
+
+sys.exit(main(sys.argv[1:]))
