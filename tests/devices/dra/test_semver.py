@@ -9,9 +9,18 @@ from devices.dra.semver import Semver, SemverError, parse, parse_leniently
 
 def test_versions_sort_as_the_standard_says():
     ordered = [
-        "1.0.0-1", "1.0.0-2", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-rc.1",
-        "1.0.0", "1.9.0", "1.10.0", "9.10.0", "10.2.0",
-    ]  # fmt: skip
+        "1.0.0-1",
+        "1.0.0-2",
+        "1.0.0-alpha",
+        "1.0.0-alpha.1",
+        "1.0.0-alpha.beta",
+        "1.0.0-rc.1",
+        "1.0.0",
+        "1.9.0",
+        "1.10.0",
+        "9.10.0",
+        "10.2.0",
+    ]
     assert sorted(ordered[::-1], key=parse) == ordered
 
 
@@ -21,8 +30,21 @@ def test_build_metadata_never_counts():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1", "1.2", "1.2.3.4", "v1.2.3", "01.2.3", "1.2.3-", "1.2.3-01", "1.2.3+", "1.2.x", "1.2.99999999999999999999"]
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "1",
+        "1.2",
+        "1.2.3.4",
+        "v1.2.3",
+        "01.2.3",
+        "1.2.3-",
+        "1.2.3-01",
+        "1.2.3+",
+        "1.2.x",
+        "1.2.99999999999999999999",
+    ],
+)
 def test_what_is_no_version_is_refused(text):
     with pytest.raises(SemverError):
         parse(text)

@@ -1,0 +1,154 @@
+"""Operators and conversions of CEL, with the overflows that cel-go reports."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from devices.dra.cel.arguments import a_text
+from devices.dra.cel.values import CelError, Uint, is_number, no_overload
+
+MAX_INT, MIN_INT, MAX_UINT = 2**63 - 1, -(2**63), 2**64 - 1
+
+
+def _fits(value: int | float, like: Any) -> Any:
+    """A result of arithmetic as the type of its operands, or the overflow that cel-go reports."""
+    if isinstance(like, Uint):
+        if not 0 <= value <= MAX_UINT:
+            raise CelError("unsigned integer overflow")
+        return Uint(value)
+    if isinstance(like, int) and not MIN_INT <= value <= MAX_INT:
+        raise CelError("integer overflow")
+    return value
+
+
+def _same_numbers(left: Any, right: Any) -> bool:
+    return is_number(left) and type(left) is type(right)
+
+
+def add(left: Any, right: Any) -> Any:
+    if _same_numbers(left, right):
+        return _fits(left + right, left)
+    if isinstance(left, str) and isinstance(right, str):
+        return left + right
+    if isinstance(left, bytes) and isinstance(right, bytes):
+        return left + right
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return [*left, *right]
+    raise no_overload(left, right)
+
+
+def subtract(left: Any, right: Any) -> Any:
+    if not _same_numbers(left, right):
+        raise no_overload(left, right)
+    return _fits(left - right, left)
+
+
+def multiply(left: Any, right: Any) -> Any:
+    if not _same_numbers(left, right):
+        raise no_overload(left, right)
+    return _fits(left * right, left)
+
+
+def divide(left: Any, right: Any) -> Any:
+    if not _same_numbers(left, right):
+        raise no_overload(left, right)
+    if isinstance(left, float):
+        return left / right if right else _divide_by_zero(left)
+    if right == 0:
+        raise CelError("division by zero")
+    size = abs(left) // abs(right)
+    return _fits(size if (left < 0) == (right < 0) else -size, left)
+
+
+def _divide_by_zero(left: float) -> float:
+    return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left)
+
+
+def remainder(left: Any, right: Any) -> Any:
+    if not _same_numbers(left, right) or isinstance(left, float):
+        raise no_overload(left, right)
+    if right == 0:
+        raise CelError("modulus by zero")
+    rest = abs(left) % abs(right)
+    return _fits(rest if left >= 0 else -rest, left)
+
+
+def negate(value: Any) -> Any:
+    if not is_number(value) or isinstance(value, Uint):
+        raise no_overload(value)
+    return _fits(-value, value)
+
+
+def negation(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise no_overload(value)
+    return not value
+
+
+def size(value: Any) -> int:
+    if not isinstance(value, str | bytes | list | tuple | Mapping):
+        raise no_overload(value)
+    return len(value)
+
+
+def to_int(value: Any) -> int:
+    if isinstance(value, str):
+        if (
+            not re.fullmatch(r"[+-]?[0-9]+", value, re.ASCII)
+            or not MIN_INT <= int(value) <= MAX_INT
+        ):
+            raise CelError(f'strconv.ParseInt: parsing "{value}": invalid syntax')
+        return int(value)
+    if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)):
+        raise no_overload(value)
+    return int(_fits(int(value), 0))
+
+
+def to_uint(value: Any) -> Uint:
+    if isinstance(value, str):
+        if not re.fullmatch(r"[0-9]+", value, re.ASCII):
+            raise CelError(f'strconv.ParseUint: parsing "{value}": invalid syntax')
+        value = int(value)
+    if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)):
+        raise no_overload(value)
+    return Uint(_fits(int(value), Uint(0)))
+
+
+def to_double(value: Any) -> float:
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError as error:
+            raise CelError(f'strconv.ParseFloat: parsing "{value}": invalid syntax') from error
+    if not is_number(value):
+        raise no_overload(value)
+    return float(value)
+
+
+def to_string(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return format(value, ".17g") if value != int(value) else str(int(value))
+    if isinstance(value, int | str):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    raise no_overload(value)
+
+
+def to_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value in ("1", "t", "true", "TRUE", "True"):
+        return True
+    if value in ("0", "f", "false", "FALSE", "False"):
+        return False
+    raise no_overload(value)
+
+
+def to_bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else a_text(value).encode()

@@ -1,0 +1,373 @@
+"""Selectors: CEL expressions over one device, compiled and evaluated as Kubernetes does.
+
+The only file that knows the engine, which parses and checks types; evaluation is `cel.evaluate`.
+Follows ``k8s.io/dynamic-resource-allocation/cel/compile.go``: the one variable is ``device`` with
+``driver``, ``attributes``, ``capacity`` and ``allowMultipleAllocations``; a missing attribute is
+an error that ends the whole scheduling attempt, not "no match".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_bindings, ext_optional
+
+from devices.dra.cel.declarations import OVERLOADS, UNMODELLED
+from devices.dra.cel.evaluate import Scope, Step, Unmodelled, compiled
+from devices.dra.cel.syntax import (
+    ANY,
+    Call,
+    Checked,
+    Const,
+    Fold,
+    Ident,
+    ListOf,
+    Select,
+    children,
+    read_checked,
+    walk,
+)
+from devices.dra.cel.syntax import Node as Tree
+from devices.dra.cel.texts import pattern
+from devices.dra.cel.values import CelError, Domains, type_name
+from devices.dra.gates import Gates
+from devices.dra.semver import SemverError
+from devices.dra.semver import parse as parse_semver
+from devices.dra.slices import LISTS, UNKNOWN, Attribute, Capacity, Device
+
+#: CELSelectorExpressionMaxLength and CELSelectorExpressionMaxCost of resource/v1.
+LONGEST: Final = 10 * 1024
+MOST_COST: Final = 1_000_000
+
+ATTRIBUTES, CAPACITY = "device.attributes", "device.capacity"
+_FIELDS: Final = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocations"})
+
+
+class SelectorError(ValueError):
+    """The expression does not compile; the API server refuses it, the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An expression failed on a device: that ends the scheduling attempt of the whole Pod."""
+
+    why: str
+
+
+#: What a selector answers for one device.
+Outcome = bool | Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """What an expression looks at: pairs of domain and name. ``whole`` means it cannot be told."""
+
+    attributes: frozenset[tuple[str, str]] = frozenset()
+    capacity: frozenset[tuple[str, str]] = frozenset()
+    driver: bool = False
+    shareable: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selector:
+    """One compiled expression; it remembers its answers by the values it looks at.
+
+    ``lists`` tells whether list attributes are supported: where they are not, every selector fails
+    on a device that has one (through 1.36, and there for every cluster without the gate).
+    """
+
+    expression: str
+    tree: Tree
+    paths: Paths
+    lists: bool
+    run: Step = field(repr=False)
+    answers: dict[Any, Outcome] = field(default_factory=dict, repr=False)
+
+    def matches(self, device: Device, driver: str) -> Outcome:
+        """Whether the device is selected, or the Fault that ends the scheduling attempt."""
+        key = self._key(device, driver)
+        answer = self.answers.get(key)
+        if answer is None:
+            answer = self.answers[key] = self._evaluate(device, driver)
+        return answer
+
+    def on_slice(self, devices: Sequence[Device], driver: str) -> tuple[Outcome, ...]:
+        """The outcome for each device of a slice."""
+        return tuple([self.matches(device, driver) for device in devices])
+
+    def _key(self, device: Device, driver: str) -> Any:
+        """Devices with equal keys get equal answers: one evaluation serves them all."""
+        paths = self.paths
+        if paths.whole:
+            return (
+                driver,
+                device.shareable,
+                frozenset(device.attributes.items()),
+                frozenset((name, capacity.value) for name, capacity in device.capacity.items()),
+            )
+        attributes, capacity = device.attributes, device.capacity
+        parts: list[Any] = [
+            driver if paths.driver else None,
+            device.shareable if paths.shareable else None,
+        ]
+        parts += (_find(attributes, domain, name, driver) for domain, name in paths.attributes)
+        parts += (_find(capacity, domain, name, driver) for domain, name in paths.capacity)
+        parts.append(_unsupported(attributes, self.lists))
+        return tuple(parts)
+
+    def _evaluate(self, device: Device, driver: str) -> Outcome:
+        broken = _unsupported(device.attributes, self.lists)
+        if broken:
+            return Fault(broken)
+        try:
+            names = variables(device, driver)
+            value = self.run(Scope(names, MOST_COST))
+        except SemverError as error:
+            return Fault(f"parse semantic version: {error}")
+        except CelError as error:
+            return Fault(str(error))
+        except RecursionError:
+            return Fault("the expression is nested too deeply")
+        if not isinstance(value, bool):
+            return Fault(f"CEL result of type {type_name(value)} could not be converted to bool")
+        return value
+
+
+def compile_selector(expression: str, gates: Gates | None = None) -> Selector:
+    """An expression as the scheduler runs it. Raises SelectorError, or Unmodelled where it uses a
+    part of Kubernetes' CEL that is not modelled here.
+    """
+    gates = gates or Gates()
+    return _compiled(expression, gates.at_least("1.37") or gates.lists, True)
+
+
+def why_refused(expression: str, gates: Gates | None = None) -> str | None:
+    """Why the API server would refuse the expression in a new object, or None.
+
+    What it accepts depends on the gates; its estimate of the worst cost is not reproduced, only
+    what the expression really costs is limited (see MOST_COST).
+    """
+    gates = gates or Gates()
+    if len(expression) > LONGEST:
+        return f"the expression has {len(expression)} characters, {LONGEST} are allowed"
+    try:
+        _compiled(expression, gates.lists, gates.lists)
+    except SelectorError as error:
+        return str(error)
+    except Unmodelled:
+        return None
+    if "DRAConsumableCapacity" not in gates and ".allowMultipleAllocations" in expression:
+        return "undefined field 'allowMultipleAllocations'"
+    return None
+
+
+def variables(device: Device, driver: str) -> dict[str, Any]:
+    """The variables of an evaluation; raises SemverError for a version that is none."""
+    attributes: dict[str, dict[str, Any]] = {}
+    for name, attribute in device.attributes.items():
+        domain, _, short = name.rpartition("/")
+        attributes.setdefault(domain or driver, {})[short] = _value(attribute)
+    capacity: dict[str, dict[str, Any]] = {}
+    for name, amount in device.capacity.items():
+        domain, _, short = name.rpartition("/")
+        capacity.setdefault(domain or driver, {})[short] = amount.value
+    known = {
+        "driver": driver,
+        "allowMultipleAllocations": device.shareable,
+        "attributes": Domains(attributes),
+        "capacity": Domains(capacity),
+    }
+    return {"device": known, **{f"device.{name}": value for name, value in known.items()}}
+
+
+def _value(attribute: Attribute) -> Any:
+    if attribute.kind == "version":
+        return parse_semver(attribute.value)
+    if attribute.kind == "versions":
+        return [parse_semver(text) for text in attribute.value]
+    return list(attribute.value) if attribute.kind in LISTS else attribute.value
+
+
+def _find(
+    found: Mapping[str, Attribute] | Mapping[str, Capacity], domain: str, name: str, driver: str
+) -> object:
+    value = found.get(f"{domain}/{name}")
+    if value is None and domain == driver:
+        value = found.get(name)
+    return value.value if isinstance(value, Capacity) else value
+
+
+def _unsupported(attributes: Mapping[str, Attribute], lists: bool) -> str:
+    """The first attribute whose value no selector can be given, as upstream words it."""
+    for name, attribute in attributes.items():
+        if attribute.kind == UNKNOWN or (attribute.kind in LISTS and not lists):
+            return f"attribute {name}: unsupported attribute value"
+    return ""
+
+
+# The engine: what may be written, and of which type it is
+
+_T = cel.Type
+_TYPES: Final[Mapping[str, cel.Type]] = {
+    "quantity": _T.AbstractType("kubernetes.Quantity", []),
+    "semver": _T.AbstractType("kubernetes.Semver", []),
+    "string": _T.STRING,
+    "bool": _T.BOOL,
+    "int": _T.INT,
+    "double": _T.DOUBLE,
+    "dyn": _T.DYN,
+    "strings": _T.List(_T.STRING),
+    "list": _T.List(_T.DYN),
+}
+_UNDECLARED: Final = re.compile(r"undeclared reference to '([^']+)'")
+_HAS_FIELD: Final = re.compile(
+    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\bhas\(\s*device\s*\.\s*(?:driver|attributes|capacity"""
+    r"""|allowMultipleAllocations)\s*\)"""
+)
+
+
+@lru_cache(maxsize=4)
+def _engine(dynamic: bool) -> cel.Env:
+    """The environment; with ``dynamic`` attribute values may be iterated (list attributes)."""
+    value = _T.DYN if dynamic else _T("google.protobuf.Any")
+    return cel.NewEnv(
+        variables={
+            "device": _T.Map(_T.STRING, _T.DYN),
+            "device.driver": _T.STRING,
+            "device.allowMultipleAllocations": _T.BOOL,
+            ATTRIBUTES: _T.Map(_T.STRING, _T.Map(_T.STRING, value)),
+            CAPACITY: _T.Map(_T.STRING, _T.Map(_T.STRING, _TYPES["quantity"])),
+        },
+        extensions=[ext_bindings.ExtBindings(), ext_optional.ExtOptional()],
+        functions=[
+            cel.FunctionDecl(name, [_overload(name, text) for text in overloads])
+            for name, overloads in OVERLOADS.items()
+            if name != "includes" or dynamic
+        ],
+    )
+
+
+def _overload(name: str, text: str) -> cel.Overload:
+    given, result = text.split(" -> ")
+    words = given.removeprefix(". ").split()
+    return cel.Overload(
+        f"kubernetes_{name}_{'_'.join(words)}",
+        return_type=_TYPES[result],
+        parameters=[_TYPES[word] for word in words],
+        is_member=given.startswith("."),
+    )
+
+
+@lru_cache(maxsize=2048)
+def _compiled(expression: str, lists: bool, dynamic: bool) -> Selector:
+    engine = _engine(dynamic)
+    text = _HAS_FIELD.sub(lambda found: found.group(1) or "true", expression)
+    try:
+        data = engine.compile(text).serialize()
+    except RuntimeError as error:
+        missing = set(_UNDECLARED.findall(str(error))) & UNMODELLED
+        if missing:
+            raise Unmodelled(f"the CEL function {min(missing)} is not modelled here") from error
+        raise SelectorError(_first_line(str(error))) from error
+    checked = read_checked(data)
+    _check(checked, dynamic)
+    return Selector(expression, checked.root, _paths(checked.root), lists, compiled(checked.root))
+
+
+def _first_line(error: str) -> str:
+    return error.removeprefix("INVALID_ARGUMENT: ").split("\n", 1)[0].replace("ERROR: <input>:", "")
+
+
+def _check(checked: Checked, dynamic: bool) -> None:
+    """What cel-go's validators check beyond types: results, mixed lists, literal patterns."""
+    result = checked.types.get(checked.root.id, "dyn")
+    if result not in ("bool", "dyn" if dynamic else ANY):
+        raise SelectorError(f"must evaluate to bool or the unknown type, not {result}")
+    parents = {id(child): node for node in walk(checked.root) for child in children(node)}
+    for node in walk(checked.root):
+        match node:
+            case Ident(name="device"):
+                _check_device(node, parents.get(id(node)))
+            case Select(operand=Ident(name="device")) if node.field not in _FIELDS:
+                raise SelectorError(f"undefined field '{node.field}'")
+            case ListOf():
+                kinds = {checked.types.get(e.id, "dyn") for e in node.elements} - {"dyn", ANY}
+                if len(kinds) > 1:
+                    raise SelectorError(
+                        f"expected elements of one type, found {', '.join(sorted(kinds))}"
+                    )
+            case Call(
+                function="matches" | "find" | "findAll", operands=[_, Const(value=str(text)), *_]
+            ):
+                _check_pattern(text)
+
+
+def _check_device(node: Ident, parent: Tree | None) -> None:
+    """``device`` alone can be bound to a name; it is no map that could be indexed or listed."""
+    bound = isinstance(parent, Fold) and parent.start is node
+    if not bound and not isinstance(parent, Select):
+        raise SelectorError("device is an object: only its fields can be used")
+
+
+def _check_pattern(text: str) -> None:
+    try:
+        pattern(text)
+    except CelError as error:
+        raise SelectorError(str(error)) from error
+
+
+def _paths(root: Tree) -> Paths:
+    """The attributes and capacities that an expression names; whole where one is computed."""
+    attributes: set[tuple[str, str]] = set()
+    capacity: set[tuple[str, str]] = set()
+    seen: set[int] = set()
+    names: set[str] = set()
+    for node in walk(root):
+        path = constant_path(node)
+        if path is not None:
+            kind, domain, name = path
+            (attributes if kind == ATTRIBUTES else capacity).add((domain, name))
+            seen |= {id(part) for part in walk(node)}
+    for node in walk(root):
+        if isinstance(node, Ident) and id(node) not in seen:
+            names.add(node.name)
+    return Paths(
+        frozenset(attributes),
+        frozenset(capacity),
+        driver="device.driver" in names,
+        shareable="device.allowMultipleAllocations" in names,
+        whole=bool(names & {"device", ATTRIBUTES, CAPACITY}),
+    )
+
+
+def constant_path(node: Tree) -> tuple[str, str, str] | None:
+    """``device.attributes["domain"].name`` in any spelling → (variable, domain, name)."""
+    inner, name = _step(node)
+    if inner is None or name is None:
+        return None
+    variable, domain = _step(inner)
+    if (
+        isinstance(variable, Ident)
+        and variable.name in (ATTRIBUTES, CAPACITY)
+        and domain is not None
+    ):
+        return variable.name, domain, name
+    return None
+
+
+def _step(node: Tree) -> tuple[Tree | None, str | None]:
+    """One step of a path: what it starts from, and the constant key."""
+    match node:
+        case Select():
+            return node.operand, node.field
+        case Call(function="_[_]" | "_?._" | "_[?_]", operands=[inner, Const(value=str(key))]):
+            return inner, key
+        case Call(function="@in" | "_in_", operands=[Const(value=str(key)), inner]):
+            return inner, key
+    return None, None
