@@ -50,7 +50,7 @@ check: $(READY) ## style, types, floors, migrations, deployment settings
 	@$(RUN) -m playground services --folder .run/check run -- \
 		$(DEPLOYED) $(RUN) manage.py makemigrations --check --dry-run
 	@$(DEPLOYED) $(RUN) manage.py check --deploy --fail-level WARNING
-	@$(RUN) -m djlint templates --lint --quiet
+	@$(RUN) -m djlint templates --lint --quiet --profile django --ignore H015
 	@! grep -nE 'https?://|index-url|find-links' requirements.lock requirements-dev.lock
 
 bench: $(READY) ## the numbers Berth promises, measured on this machine
