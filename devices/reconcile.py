@@ -148,7 +148,7 @@ def _seen(claim: Claim, found: Found) -> dict[str, Any]:
         claims=found.claims,
         template=found.template,
         pods=pods,
-        prepare_message=consumers.prepare_message(claim.namespace.name, pods),
+        prepare_message=consumers.prepare_message(pods),
     )
     return {**_fields(status), "object_uid": uid}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -50,6 +51,11 @@ class Observed(models.Model):
         default=list,
         help_text="Device classes that a claim or a template asks for, sorted.",
     )
+    uses = ArrayField(
+        models.CharField(max_length=253),
+        default=list,
+        help_text="Claims and templates that a Pod names, and claims generated for it, sorted.",
+    )
     claim = models.CharField(max_length=63, blank=True, help_text="Label berth.dev/claim.")
     tenant = models.CharField(max_length=63, blank=True, help_text="Label berth.dev/tenant.")
     owner_uid = models.CharField(
@@ -64,6 +70,7 @@ class Observed(models.Model):
                 fields=["kind", "driver", "pool"], condition=~Q(driver=""), name="observed_by_pool"
             ),
             models.Index(fields=["claim"], condition=~Q(claim=""), name="observed_by_claim"),
+            GinIndex(fields=["uses"], condition=~Q(uses=[]), name="observed_by_use"),
             models.Index(
                 fields=["owner_uid"], condition=~Q(owner_uid=""), name="observed_by_owner"
             ),
