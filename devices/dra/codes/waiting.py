@@ -1,0 +1,355 @@
+"""Codes for a Pod and its claims until a node is chosen: what the scheduler, the claim controller
+and admission say, and what only the objects show.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from devices.dra.codes.kinds import Class, Code, Who, table
+
+_SHORTLY = timedelta(seconds=30)
+
+CODES = table(
+    # Nothing is wrong yet.
+    Code(
+        "WAITING_FOR_POD",
+        Class.INFORMATION,
+        Who.TENANT,
+        "It is ready and gets its devices when a Pod uses it.",
+        "Start a Pod that uses it.",
+    ),
+    Code(
+        "NOT_SCHEDULED_YET",
+        Class.RETRYABLE,
+        Who.NOBODY,
+        "The scheduler has not looked at the Pod yet.",
+        "It usually takes a second.",
+        _SHORTLY,
+    ),
+    Code(
+        "CLAIM_NOT_GENERATED",
+        Class.RETRYABLE,
+        Who.NOBODY,
+        "Kubernetes has not made the Pod's claim yet.",
+        "It usually takes a second; after that an event on the Pod says why not.",
+        _SHORTLY,
+    ),
+    Code(
+        "SCHEDULING_GATED",
+        Class.RETRYABLE,
+        Who.TENANT,
+        "A scheduling gate keeps the Pod from being placed.",
+        "Whoever put the gate on the Pod takes it off.",
+    ),
+    # The Pod names something that is not there, or not its own. The scheduler is silent here.
+    Code(
+        "CLAIM_MISSING",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "The Pod names a claim that does not exist in its namespace.",
+        "Make the claim under that name; the Pod goes on by itself.",
+    ),
+    Code(
+        "TEMPLATE_MISSING",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "The Pod names a claim template that does not exist in its namespace.",
+        "Make the template under that name; the Pod goes on by itself.",
+    ),
+    Code(
+        "CLAIM_OF_ANOTHER_POD",
+        Class.NEEDS_CLEANUP,
+        Who.TENANT,
+        "A claim with the needed name belongs to another Pod.",
+        "Delete the foreign claim, or give the Pod another name.",
+    ),
+    Code(
+        "CLAIM_BEING_DELETED",
+        Class.NEEDS_CLEANUP,
+        Who.TENANT,
+        "The claim is being deleted, so the Pod cannot have it.",
+        "Let its last Pods end, then make the claim again.",
+    ),
+    Code(
+        "CLASS_MISSING",
+        Class.NOT_RETRYABLE,
+        Who.PLATFORM,
+        "The device class it asks for does not exist.",
+        "Install the driver that brings the class, or change the template.",
+    ),
+    # Devices.
+    Code(
+        "NO_MATCHING_DEVICE_FREE",
+        Class.RETRYABLE,
+        Who.NOBODY,
+        "No node has all of these devices free now.",
+        "The scheduler tries again whenever a device is freed.",
+    ),
+    Code(
+        "EXTENDED_RESOURCE_SHORT",
+        Class.RETRYABLE,
+        Who.NOBODY,
+        "No node has enough of the extended resource free now.",
+        "The scheduler tries again whenever a device is freed.",
+    ),
+    Code(
+        "CLAIM_IN_USE",
+        Class.RETRYABLE,
+        Who.TENANT,
+        "As many Pods use the claim as may use it.",
+        "Wait until one of them ends, or ask for a second claim.",
+    ),
+    Code(
+        "CLAIM_CONSUMERS_FULL",
+        Class.RETRYABLE,
+        Who.TENANT,
+        "The claim has 256 consumers, which is the most that Kubernetes allows.",
+        "Use a second claim, or one claim for the whole Pod group. Devices are not short.",
+    ),
+    Code(
+        "CLAIM_ELSEWHERE",
+        Class.RETRYABLE,
+        Who.TENANT,
+        "The claim's devices are on a node where the Pod cannot go.",
+        "Let the Pod run there, or wait until the claim's other Pods end.",
+    ),
+    Code(
+        "CLAIM_ON_LOST_NODE",
+        Class.NEEDS_CLEANUP,
+        Who.PLATFORM,
+        "The claim's devices are on a node that no longer exists.",
+        "Remove the claim's last Pods; then its devices are given back.",
+    ),
+    Code(
+        "CLAIM_BEING_ALLOCATED",
+        Class.RETRYABLE,
+        Who.NOBODY,
+        "The scheduler is giving the same claim its devices for another Pod.",
+        "It tries this Pod again within seconds.",
+    ),
+    Code(
+        "CLAIM_NOT_SHAREABLE",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "The claim stands for CPU or memory of a node and serves one Pod only.",
+        "Wait until that Pod ends, or use a template so that each Pod has its own claim.",
+    ),
+    Code(
+        "CLAIM_NOT_REFERENCED",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "No container of the Pod uses the claim, which this release of Kubernetes demands.",
+        "Name the claim in a container's resources.",
+    ),
+    Code(
+        "TOO_MANY_DEVICES",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "It asks for more devices than one claim can hold (32).",
+        "Ask for fewer, or split the request over several claims.",
+    ),
+    Code(
+        "ALLOCATION_TIMED_OUT",
+        Class.RETRYABLE,
+        Who.TENANT,
+        "The search for fitting devices took longer than the scheduler allows.",
+        "Ask for fewer devices or with fewer conditions; it is tried again meanwhile.",
+    ),
+    Code(
+        "CONSTRAINT_NOT_SATISFIED",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "The devices it asks for do not agree on an attribute that they must agree on.",
+        "Drop the condition across devices, or ask for a number instead of all.",
+    ),
+    # Selectors.
+    Code(
+        "SELECTOR_NO_SUCH_KEY",
+        Class.NOT_RETRYABLE,
+        Who.PLATFORM,
+        "A condition reads an attribute that some devices do not have, and that stops everything.",
+        "Make a version of the template that checks for the attribute first.",
+    ),
+    Code(
+        "SELECTOR_FAILS",
+        Class.NOT_RETRYABLE,
+        Who.PLATFORM,
+        "A condition on devices fails on the devices there are.",
+        "Make a version of the template whose condition fits them.",
+    ),
+    Code(
+        "SELECTOR_INVALID",
+        Class.NOT_RETRYABLE,
+        Who.PLATFORM,
+        "A condition on devices is not valid in this cluster.",
+        "Correct the condition in the class or the template.",
+    ),
+    # Pools and features.
+    Code(
+        "POOL_INCOMPLETE",
+        Class.RETRYABLE,
+        Who.NOBODY,
+        "A driver is publishing its devices anew; nothing is given out of that pool meanwhile.",
+        "It takes seconds; longer than that is the driver's trouble.",
+        timedelta(minutes=3),
+    ),
+    Code(
+        "POOL_INVALID",
+        Class.NEEDS_CLEANUP,
+        Who.PLATFORM,
+        "A driver publishes a pool that contradicts itself, so nothing is given out of it.",
+        "Have the driver publish it anew.",
+    ),
+    Code(
+        "FEATURE_OFF",
+        Class.NOT_RETRYABLE,
+        Who.PLATFORM,
+        "It asks for something that this cluster has switched off.",
+        "Switch the feature on, or change the template.",
+    ),
+    # The node side.
+    Code(
+        "NODE_RESOURCES_SHORT",
+        Class.RETRYABLE,
+        Who.TENANT,
+        "No node with the devices has enough CPU or memory free for the Pod.",
+        "Ask for less in the Pod, or wait until other Pods end.",
+    ),
+    Code(
+        "POD_BUDGET_TOO_SMALL",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "The Pod's own CPU or memory budget is smaller than its containers and devices need.",
+        "Raise the request in the Pod's resources.",
+    ),
+    Code(
+        "NODE_TAINTED",
+        Class.RETRYABLE,
+        Who.TENANT,
+        "The nodes with these devices are closed to the Pod by a taint.",
+        "Tolerate the taint, if that is what it is meant for, or wait until it is lifted.",
+    ),
+    Code(
+        "NODE_NOT_SELECTED",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "The Pod asks for nodes that do not have these devices.",
+        "Change the Pod's node selector or affinity.",
+    ),
+    Code(
+        "NODE_CLOSED",
+        Class.RETRYABLE,
+        Who.PLATFORM,
+        "The nodes with these devices are cordoned.",
+        "They are opened again when their maintenance ends.",
+    ),
+    # The scheduler's own steps.
+    Code(
+        "SCHEDULER_FREED_CLAIM",
+        Class.RETRYABLE,
+        Who.NOBODY,
+        "The scheduler took back devices that it had set aside, to try again.",
+        "It tries again within seconds.",
+    ),
+    Code(
+        "ALLOCATION_RACE",
+        Class.RETRYABLE,
+        Who.NOBODY,
+        "Somebody else changed the claim while the scheduler was giving it devices.",
+        "It tries again within seconds.",
+    ),
+    Code(
+        "SCHEDULER_FORBIDDEN",
+        Class.NEEDS_CLEANUP,
+        Who.PLATFORM,
+        "The scheduler lacks the right to give a claim its devices.",
+        "Give it the right on resourceclaims/binding (needed from 1.36).",
+    ),
+    Code(
+        "SCHEDULER_ERROR",
+        Class.RETRYABLE,
+        Who.PLATFORM,
+        "The scheduler met an error of its own; it tries again.",
+        "If it repeats, look for a newer patch release of Kubernetes.",
+    ),
+    Code(
+        "BINDING_PENDING",
+        Class.RETRYABLE,
+        Who.NOBODY,
+        "The devices are chosen and are being attached to the node.",
+        "The Pod starts when they are; the scheduler waits ten minutes.",
+    ),
+    Code(
+        "BINDING_OVERDUE",
+        Class.RETRYABLE,
+        Who.PLATFORM,
+        "Attaching the devices takes longer than the scheduler waits.",
+        "It gives them back and picks again; find out what the attaching controller does.",
+    ),
+    Code(
+        "BINDING_TIMED_OUT",
+        Class.RETRYABLE,
+        Who.PLATFORM,
+        "Attaching the devices took too long; they were given back.",
+        "The scheduler picks again; if it repeats, look at the attaching controller.",
+    ),
+    Code(
+        "BINDING_FAILED",
+        Class.RETRYABLE,
+        Who.PLATFORM,
+        "Attaching the devices failed.",
+        "The scheduler gives them back and picks again; if it repeats, look at the fabric.",
+    ),
+    # What the claim controller meets when it makes a claim for a Pod.
+    Code(
+        "QUOTA_EXCEEDED",
+        Class.RETRYABLE,
+        Who.TENANT,
+        "The namespace's quota for devices is used up. The hardware may well be free.",
+        "Release something in that namespace, or ask for a higher quota.",
+    ),
+    Code(
+        "QUOTA_TOO_SMALL",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "One Pod alone asks for more than the namespace's whole quota.",
+        "Ask for fewer devices, or for a higher quota.",
+    ),
+    Code(
+        "ADMIN_ACCESS_DENIED",
+        Class.NOT_RETRYABLE,
+        Who.PLATFORM,
+        "It asks for administrative access, which this namespace does not have.",
+        "Use a template without it.",
+    ),
+    Code(
+        "REFUSED_BY_CLUSTER",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "A policy of the cluster refuses the claim.",
+        "Read the policy's message, then ask for something that it allows.",
+    ),
+    Code(
+        "CLAIM_INVALID",
+        Class.NOT_RETRYABLE,
+        Who.PLATFORM,
+        "The claim that the template describes is not valid in this cluster.",
+        "Make a version of the template that is.",
+    ),
+    Code(
+        "CLAIM_CREATION_FAILED",
+        Class.UNKNOWN,
+        Who.PLATFORM,
+        "Kubernetes could not make the Pod's claim, and says why in words that Berth lacks.",
+        "The message is all there is.",
+    ),
+    # Anything else.
+    Code(
+        "UNMAPPED_MESSAGE",
+        Class.UNKNOWN,
+        Who.PLATFORM,
+        "The cluster says something that Berth does not know.",
+        "The message is all there is.",
+    ),
+)
