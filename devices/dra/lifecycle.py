@@ -45,4 +45,4 @@ MOVES: dict[State, frozenset[State]] = {
 
 def moves() -> list[tuple[State, State]]:
     """Every allowed move, for the database's own check."""
-    return [(before, after) for before, afters in MOVES.items() for after in sorted(afters)]
+    return sorted((before, after) for before, afters in MOVES.items() for after in afters)

@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
                 ('node', models.CharField(blank=True, help_text='Pod, slice, lease: its node.', max_length=253)),
                 ('driver', models.CharField(blank=True, help_text='Slice, taint rule: its driver.', max_length=63)),
                 ('pool', models.CharField(blank=True, help_text='Slice, rule: its slice pool.', max_length=253)),
-                ('phase', models.CharField(blank=True, help_text='status.phase; of an Event: type.', max_length=40)),
+                ('phase', models.CharField(blank=True, help_text='See devices.mirror.rows; of an Event: its reason.', max_length=128)),
                 ('classes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=253), default=list, help_text='Device classes that a claim or a template asks for, sorted.', size=None)),
                 ('claim', models.CharField(blank=True, help_text='Label berth.dev/claim.', max_length=63)),
                 ('tenant', models.CharField(blank=True, help_text='Label berth.dev/tenant.', max_length=63)),
