@@ -108,7 +108,7 @@ def _make_venv() -> str:
 
 def _install_packages() -> str:
     count = sum("==" in line for line in LOCK.read_text().splitlines())
-    print(f"Installing {count} Python packages (once; about a minute) …", flush=True)
+    print(f"Installing {count} Python packages (once; one to two minutes) …", flush=True)
     began = time.monotonic()
     command: list[str | Path] = [PYTHON, "-m", "pip", "install", "--require-hashes", "--no-input"]
     command += ["--disable-pip-version-check", "--progress-bar=off", "-r", LOCK]

@@ -101,8 +101,9 @@ class Services:
     def start(self) -> None:
         """Starts both (or finds them running, when they were left untied) and waits for answers."""
         if self.running():
-            self.wait()
-            return
+            with contextlib.suppress(PlaygroundError):  # they were just about to end
+                self.wait()
+                return
         clear_leftovers(self.folder)
         self._reap()
         for program in self.prepare():

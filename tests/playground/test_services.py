@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import shlex
 import signal
@@ -126,14 +127,12 @@ def test_two_pairs_run_side_by_side(services: Services, tmp_path: Path) -> None:
             pass
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's servers are its own anyway")
-def test_as_root_the_data_belongs_to_nobody_and_no_folder_above_is_opened(
-    services: Services,
-) -> None:
+def test_no_folder_above_the_data_is_opened_to_others(services: Services) -> None:
     services.folder.mkdir(parents=True, mode=0o700)
     services.folder.parent.chmod(0o700)
     services.start()
-    assert (services.folder / "postgres").owner() == "nobody"
+    owner = "nobody" if os.geteuid() == 0 else getpass.getuser()
+    assert (services.folder / "postgres").owner() == owner
     for folder in (services.folder, services.folder.parent):
         assert folder.stat().st_mode & 0o077 == 0
 
