@@ -35,6 +35,8 @@ TABLE: dict[str, Row] = {
     "kubeconfig": Row(
         PLANE, "write a kubeconfig for somebody", "kubeconfig_arguments", "run_kubeconfig"
     ),
+    "fleet": Row("playground.fleet_command", "simulated machines on a control plane that is up"),
+    "fault": Row("playground.fault_command", "break something, or mend it again"),
     "load": Row("playground.load", "make object sets live, statuses included"),
     "demo": Row("playground.demo", "the whole portal over a simulated cluster"),
     "services": Row("playground.services_command", "PostgreSQL and Valkey without the demo"),

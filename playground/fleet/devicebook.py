@@ -66,7 +66,7 @@ class DeviceBook:
             known.healthy = dict.fromkeys(known.healthy, False)
 
     def restart(self) -> None:
-        """The kubelet starts anew: only plugins that register again count; the grace begins anew."""
+        """The kubelet starts anew: what does not register again offers nothing."""
         with self._lock:
             for known in self._resources.values():
                 if not known.endpoint:

@@ -54,6 +54,7 @@ class Fleet:
             identities=identities,
             release=plane.release,
         )
+        self._installed = False
         self.kubelets: dict[str, Kubelet] = {}
         for group in self.spec.groups:
             for name in group.node_names():
@@ -76,8 +77,8 @@ class Fleet:
         sight.start()
         for kubelet in self.kubelets.values():
             kubelet.start(wipe=False)
+        self.site.turns.add(("install",), self._install)
         self.site.turns.start()
-        self._install()
 
     def stop(self) -> None:
         """Everything freezes as it is: nothing is deleted, the API server learns nothing."""
@@ -86,24 +87,49 @@ class Fleet:
         self.site.sight.stop()
         self.site.turns.stop()
 
-    def _install(self) -> None:
-        for one in install.objects(self.spec):
-            self.admin.apply(one, manager=MANAGER, force=True)
+    def _install(self) -> float | None:
+        """A turn: makes what is always there, then once per cluster the tenants' workloads.
+
+        Those that are marked as last wait until all others were bound to a node.
+        """
+        if not self._installed:
+            for one in install.objects(self.spec):
+                self._apply(one)
+            self._installed = True
         mark = hashlib.sha256(msgspec.json.encode(self.spec.workloads)).hexdigest()[:16]
         record = self.admin.get(RECORD) or {}
         if record.get("data", {}).get(self.spec.name) == mark:
-            return
+            return None
+        last = [one for one in self.spec.workloads if install.is_last(one)]
         for one in self.spec.workloads:
-            self.admin.apply(one, manager=MANAGER, force=True)
-        self.admin.apply(
+            if one not in last:
+                self._apply(one)
+        if last and self._unbound():
+            return 1.0
+        for one in last:
+            self._apply(one)
+        self._apply(
             {
                 "kind": "ConfigMap",
                 "metadata": {"name": RECORD.name, "namespace": RECORD.namespace},
                 "data": {self.spec.name: mark},
-            },
-            manager=MANAGER,
-            force=True,
+            }
         )
+        return None
+
+    def _apply(self, one: Obj) -> None:
+        self.admin.apply(one, manager=MANAGER, force=True)
+
+    def _unbound(self) -> bool:
+        """Whether a workload's Pod has no node yet, or has not even been made."""
+        namespaces = {one["metadata"].get("namespace") for one in self.spec.workloads}
+        pods = [
+            one
+            for one in self.site.sight.objects("Pod")
+            if one["metadata"]["namespace"] in namespaces
+        ]
+        wanted = sum(install.pod_count(one) for one in self.spec.workloads)
+        return len(pods) < wanted or any(not one["spec"].get("nodeName") for one in pods)
 
     # News
 

@@ -7,7 +7,7 @@ to slices of its own driver on its own node (RBAC cannot say that).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from playground.fleet.runs import PREFIX
@@ -16,14 +16,15 @@ from playground.fleet.spec import Driver, FleetSpec, Plugin
 Obj = dict[str, Any]
 
 PROGRAM = f"{PREFIX}program"
+LAST = f"{PREFIX}last"
 RBAC = "rbac.authorization.k8s.io"
 NODE_NAME = "authentication.kubernetes.io/node-name"
 
 
 def objects(spec: FleetSpec) -> Iterator[Obj]:
     """Everything of the fleet but nodes and workloads, in an order that works."""
-    namespaces = {one.namespace: None for one in (*spec.drivers, *spec.plugins)}
-    for name in namespaces:
+    namespaces = [one.namespace for one in spec.drivers] + [one.namespace for one in spec.plugins]
+    for name in dict.fromkeys(namespaces):
         yield namespace(name)
     for driver in spec.drivers:
         yield from driver_objects(driver)
@@ -233,6 +234,20 @@ def _deployment(name: str, driver: Driver) -> Obj:
     }
 
 
-def names_of(parts: Iterable[Obj]) -> list[str]:
-    """Kind and name of each object, for messages."""
-    return [f"{one['kind']} {one['metadata']['name']}" for one in parts]
+def is_last(workload: Obj) -> bool:
+    """Whether a workload is to be made only when all others have their nodes."""
+    return bool(workload["metadata"].get("annotations", {}).get(LAST))
+
+
+def pod_count(workload: Obj) -> int:
+    """How many Pods a workload has once its controller has made them; last ones do not count."""
+    if is_last(workload):
+        return 0
+    match workload:
+        case {"kind": "Pod"}:
+            return 1
+        case {"kind": "Deployment" | "StatefulSet", "spec": spec}:
+            return int(spec.get("replicas", 1))
+        case {"kind": "Job", "spec": spec}:
+            return int(spec.get("parallelism", 1))
+    return 0

@@ -82,6 +82,14 @@ class Kubelet:
         for kind in ("register", "lease", "status"):
             self.site.turns.drop((kind, self.name))
 
+    def power_off(self) -> None:
+        """The whole machine dies: containers, drivers and all that was prepared are lost."""
+        self.stop()
+        self.pods.power_off()
+        self.drivers.clear()
+        self.claims = ClaimBook(self.drivers, deadline=self.site.pace.rpc_timeout)
+        self.devices = DeviceBook(grace=self.site.pace.plugin_grace)
+
     # Heartbeats
 
     def _lease_turn(self) -> float:
@@ -152,9 +160,8 @@ class Kubelet:
         self.health_changed(driver.name, after=pace.health_timeout)
 
     def _wipe_turn(self, driver: str) -> float | None:
-        if not self.running:
-            return 1.0
-        self._wipe(driver)
+        if self.running:  # else the kubelet's next start wipes everything
+            self._wipe(driver)
         return None
 
     def _wipe(self, driver: str) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+HELD_SECONDS = 3600.0  # waking is what ends it
+
 Obj = dict[str, Any]
 
 
@@ -74,6 +76,33 @@ class PodLife:
         """Looks at every run, also of Pods that vanished while the kubelet was away."""
         for uid in list(self.runs):
             self._site.turns.wake(("pod", uid))
+
+    def power_off(self) -> None:
+        """The machine is gone, and nothing that ran on it is remembered."""
+        for run in list(self.runs.values()):
+            self._stop_program(run)
+            self._site.turns.drop(("pod", run.uid))
+        self.runs.clear()
+        self._pods.clear()
+
+    def crash(self, uid: str, *, hold: bool = False) -> None:
+        """The containers of a Pod die. `hold` keeps them from starting again until `let_go`."""
+        run = self.runs[uid]
+        run.held = hold
+        self._stop_program(run)
+        for name, container in run.containers.items():
+            if container.running:
+                run.containers[name] = container.end(now(), 137)
+        if not hold:
+            run.restart_at.update(dict.fromkeys(run.containers, 0.0))
+        self._site.turns.wake(("pod", uid))
+
+    def let_go(self, uid: str) -> None:
+        """A Pod that was held after a crash may start again, at once."""
+        run = self.runs[uid]
+        run.held = False
+        run.restart_at.update(dict.fromkeys(run.restart_at, 0.0))
+        self._site.turns.wake(("pod", uid))
 
     # One turn
 
@@ -216,10 +245,13 @@ class PodLife:
                 f"back-off {pause:.0f}s restarting failed container={container.name}"
                 f" pod={run.name}_{run.namespace}({run.uid})",
             )
+        if run.held:
+            return HELD_SECONDS
         if due > clock:
             return due - clock
         del run.restart_at[container.name]
         self._start_container(pod, run, container.name)
+        self._launch(pod, run)
         return 0.0
 
     # The end

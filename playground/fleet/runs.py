@@ -98,6 +98,7 @@ class Run:
     message: str = ""
     failure: str = ""
     seen_metadata: Any = None
+    held: bool = False  # crashed, and kept from starting again until it is let go
 
     @property
     def alive(self) -> bool:

@@ -1,7 +1,7 @@
 """A fleet file (YAML) as frozen values, and its templates as devices and names.
 
-Read by msgspec, which checks types and names the path of a mistake. A fleet file names node groups, drivers with the pools they publish, device plugins, and the objects
-that vendors and tenants bring. Mistakes are told with the place in the file (`SpecError`).
+A fleet file names node groups, drivers with the pools they publish, device plugins, and the objects
+that vendors and tenants bring. msgspec checks types and names the path of a mistake (`SpecError`).
 """
 
 from __future__ import annotations
