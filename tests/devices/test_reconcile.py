@@ -1,0 +1,202 @@
+"""Turns against the real API server: one set of objects, whatever comes in between."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from devices import cluster, reconcile
+from devices.claims import release_claim
+from devices.cluster.gateway import Gateway, Ref, Unreachable
+from devices.dra.lifecycle import State
+from devices.dra.names import CLAIM_LABEL, REQUEST_ID_ANNOTATION, TENANT_LABEL
+from devices.dra.objects import claim_objects
+from devices.models import Claim, ClaimEvent
+from playground.controlplane import ControlPlane
+from portal.outbox.models import OutboxLine
+from tenants.access import Access
+from tests.factories import GPU_CONTENT, NOON, make_access, make_claim, make_version
+
+pytestmark = [pytest.mark.cluster, pytest.mark.django_db(transaction=True)]
+
+KINDS = ("ResourceClaim", "ResourceClaimTemplate")
+SHARED = {**GPU_CONTENT, "shared": True}
+
+
+@pytest.fixture
+def gateway(plane_137: ControlPlane) -> Gateway:
+    return cluster.connect(plane_137.admin_kubeconfig)
+
+
+@pytest.fixture
+def access(gateway: Gateway, request: pytest.FixtureRequest) -> Iterator[Access]:
+    """A tenant whose namespace is this test's alone, gone afterwards."""
+    name = f"turns-{abs(hash(request.node.nodeid)) % 10**10}"
+    yield make_access(namespaces=(name,))
+    gateway.delete(Ref("Namespace", name))
+
+
+def ask(access: Access, content: dict[str, object] = SHARED) -> Claim:
+    return make_claim(access, make_version(content=content))
+
+
+def objects(gateway: Gateway, claim: Claim) -> list[dict[str, object]]:
+    label = f"{CLAIM_LABEL}={claim.public_id}"
+    return [
+        {**obj, "kind": kind} for kind in KINDS for obj in gateway.list(kind, labels=label).items
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        pytest.param(SHARED, "ResourceClaim", id="a shared ask is one claim"),
+        pytest.param(GPU_CONTENT, "ResourceClaimTemplate", id="an ask for each Pod is a template"),
+    ],
+)
+def test_a_turn_makes_one_object_and_the_next_one_nothing(
+    gateway: Gateway, access: Access, content: dict[str, object], kind: str
+) -> None:
+    claim = ask(access, content)
+    for _ in range(3):
+        assert reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    (made,) = objects(gateway, claim)
+    metadata = made["metadata"]
+    assert isinstance(metadata, dict)
+    assert (made["kind"], metadata["name"]) == (kind, claim.object_name)
+    assert metadata["labels"][TENANT_LABEL] == access.tenant.slug
+    assert metadata["annotations"][REQUEST_ID_ANNOTATION] == claim.request_id
+    claim.refresh_from_db()
+    assert (claim.state, claim.code) == (State.APPLIED, "WAITING_FOR_POD")
+    assert claim.object_uid == metadata["uid"]
+    assert not OutboxLine.objects.exists()
+    assert [event.state for event in ClaimEvent.objects.all()] == ["applied", "requested"]
+
+
+def test_two_workers_at_once_make_one_object(gateway: Gateway, access: Access) -> None:
+    claim = ask(access)
+    done: list[bool] = []
+
+    def work() -> None:
+        try:
+            done.append(reconcile.turn(claim.public_id, gateway=gateway, now=NOON))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 6 and any(done)
+    assert len(objects(gateway, claim)) == 1
+
+
+def test_a_turn_that_died_after_making_it_is_taken_up(gateway: Gateway, access: Access) -> None:
+    claim = ask(access)
+    claim.take_lease("dead", NOON)
+    reconcile.ensure_namespace(gateway, claim.wish())
+    (obj,) = claim_objects(claim.wish())
+    uid = gateway.apply(obj, manager="berth-claim")["metadata"]["uid"]
+    assert not reconcile.turn(claim.public_id, gateway=gateway, now=NOON), "the lease still holds"
+    assert reconcile.turn(claim.public_id, gateway=gateway, now=NOON + timedelta(seconds=61))
+    (found,) = objects(gateway, claim)
+    assert found["metadata"]["uid"] == uid  # type: ignore[index]
+
+
+def test_releasing_takes_it_out_of_the_cluster(gateway: Gateway, access: Access) -> None:
+    claim = ask(access)
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    release_claim(access=access, public_id=claim.public_id, request_id="request-2", now=NOON)
+    for _ in range(2):
+        reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    claim.refresh_from_db()
+    assert (claim.state, objects(gateway, claim)) == (State.RELEASED, [])
+
+
+def test_an_ask_released_before_it_was_sent_is_never_made(gateway: Gateway, access: Access) -> None:
+    claim = ask(access)
+    release_claim(access=access, public_id=claim.public_id, request_id="request-2", now=NOON)
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    claim.refresh_from_db()
+    assert (claim.state, objects(gateway, claim)) == (State.RELEASED, [])
+
+
+def test_what_others_deleted_is_not_made_again(gateway: Gateway, access: Access) -> None:
+    claim = ask(access)
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    gateway.delete(Ref("ResourceClaim", claim.object_name, claim.namespace.name))
+    for _ in range(2):
+        reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    claim.refresh_from_db()
+    assert (claim.state, claim.code) == (State.RELEASED, "DELETED_OUTSIDE")
+    assert objects(gateway, claim) == []
+
+
+def test_the_late_write_of_a_dead_worker_is_cleaned_up(gateway: Gateway, access: Access) -> None:
+    claim = ask(access)
+    release_claim(access=access, public_id=claim.public_id, request_id="request-2", now=NOON)
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    reconcile.ensure_namespace(gateway, claim.wish())
+    (obj,) = claim_objects(claim.wish())
+    gateway.apply(obj, manager="berth-claim")
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    assert objects(gateway, claim) == []
+
+
+def test_what_the_api_server_refuses_is_failed_with_its_words(
+    gateway: Gateway, access: Access
+) -> None:
+    broken = {
+        "shared": True,
+        "requests": [
+            {"name": "gpu", "device_class": "gpu", "words": "GPU", "selectors": ["no(such)"]}
+        ],
+    }
+    claim = ask(access, broken)
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    claim.refresh_from_db()
+    assert (claim.state, claim.code) == (State.FAILED, "REFUSED_BY_CLUSTER")
+    assert "undeclared reference" in claim.why
+    assert not OutboxLine.objects.exists(), "asking again would change nothing"
+
+
+def test_quota_is_named(gateway: Gateway, access: Access) -> None:
+    claim = ask(access)
+    reconcile.ensure_namespace(gateway, claim.wish())
+    key = "gpu.deviceclass.resource.k8s.io/devices"
+    gateway.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "gpus", "namespace": claim.namespace.name},
+            "spec": {"hard": {key: "0"}},
+        },
+        manager="test",
+    )
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    claim.refresh_from_db()
+    assert (claim.state, claim.code) == (State.FAILED, "QUOTA_EXCEEDED")
+    assert key in claim.why
+
+
+def test_a_cluster_that_does_not_answer_holds_the_ask_and_it_resumes(
+    gateway: Gateway, access: Access, plane_137: ControlPlane, tmp_path: Path
+) -> None:
+    nowhere = tmp_path / "kubeconfig"
+    text = plane_137.admin_kubeconfig.read_text()
+    nowhere.write_text(text.replace(plane_137.url, "https://127.0.0.1:9"))
+    claim = ask(access)
+    with pytest.raises(Unreachable):
+        reconcile.turn(claim.public_id, gateway=cluster.connect(nowhere), now=NOON)
+    claim.refresh_from_db()
+    assert (claim.state, claim.code) == (State.HELD, "CLUSTER_UNREACHABLE")
+    assert OutboxLine.objects.exists(), "the promise stands"
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    claim.refresh_from_db()
+    assert (claim.state, len(objects(gateway, claim))) == (State.APPLIED, 1)
