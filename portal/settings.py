@@ -243,9 +243,10 @@ USE_I18N = False
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+# In a checkout files come from where they lie; an image has them collected, hashed and compressed.
 WHITENOISE_USE_FINDERS = DEBUG or env.bool("STATIC_FROM_SOURCE", default=False)
+STATIC_ROOT = None if WHITENOISE_USE_FINDERS else BASE_DIR / "staticfiles"
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 STORAGES = {

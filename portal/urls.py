@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
 from devices.api import urls as devices_api
 from devices.views import ask, catalogue, claims, events, home
@@ -29,7 +29,7 @@ urlpatterns = [
     path("t/<slug:slug>/claims/<slug:public_id>/release/", claims.release, name="claim-release"),
     path("t/<slug:slug>/events/", events.events, name="events"),
     path("api/v1/", include((devices_api.urlpatterns, "api"))),
-    path("api/v1/openapi.json", SpectacularAPIView.as_view(), name="openapi"),
+    path("api/v1/openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("api/", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="api-console"),
     path("livez", livez, name="livez"),
     path("readyz", readyz, name="readyz"),
