@@ -107,9 +107,19 @@ def environment(name: str) -> dict[str, str]:
     return {"PYTHONPATH": str(REPOSITORY)} if name == PROXY else {}
 
 
-def all_gates(served_minor: int, chosen: Mapping[str, bool]) -> dict[str, bool]:
-    """The gates that are set: all of `GATES` the release knows, then what was chosen."""
-    return {g: True for g, since in GATES.items() if served_minor >= since} | dict(chosen)
+def gates_of(name: str, layout: Layout) -> dict[str, bool]:
+    """The gates set for one component: all of `GATES` that the release knows, then the chosen.
+
+    Scheduler and controller-manager read DeviceTaintRules in the version of their own release (v1
+    since 1.37). Where an older one is emulated the API server does not serve that version, and the
+    scheduler would never become ready: rules can then be written, but nobody heeds them.
+    """
+    gates = {gate: True for gate, since in GATES.items() if layout.served_minor >= since}
+    own_minor = int(layout.release.split(".")[1])
+    unserved = layout.served_minor < 37 <= own_minor
+    if name != API_SERVER and unserved and "DRADeviceTaintRules" in gates:
+        gates["DRADeviceTaintRules"] = False
+    return gates | dict(layout.gates)
 
 
 def _etcd(at: Layout) -> list[str]:
@@ -144,6 +154,8 @@ def _api_server(at: Layout) -> list[str]:
         f"--tls-cert-file={at.identities.server.certificate}",
         f"--tls-private-key-file={at.identities.server.key}",
         f"--client-ca-file={at.identities.authority.certificate}",
+        f"--requestheader-client-ca-file={at.identities.front_proxy_authority.certificate}",
+        "--requestheader-allowed-names=front-proxy-client",
         f"--etcd-servers={at.url('etcd')}",
         f"--etcd-cafile={at.identities.etcd_authority.certificate}",
         f"--etcd-certfile={at.identities.etcd_client.certificate}",
@@ -160,7 +172,7 @@ def _api_server(at: Layout) -> list[str]:
         f"--kubelet-certificate-authority={at.identities.authority.certificate}",
         "--kubelet-preferred-address-types=InternalIP,Hostname",
         "--runtime-config=" + ",".join(_runtime_config(at.served_minor)),
-        *_release_flags(at),
+        *_release_flags(API_SERVER, at),
     ]
     if tuning.disabled_admission_plugins:
         flags.append("--disable-admission-plugins=" + ",".join(tuning.disabled_admission_plugins))
@@ -236,13 +248,13 @@ def _client_of_the_api_server(name: str, at: Layout) -> list[str]:
         f"--secure-port={at.ports[name]}",
         f"--tls-cert-file={at.identities.server.certificate}",
         f"--tls-private-key-file={at.identities.server.key}",
-        *_release_flags(at),
+        *_release_flags(name, at),
     ]
 
 
-def _release_flags(at: Layout) -> list[str]:
-    gates = all_gates(at.served_minor, at.gates)
-    flags = ["--feature-gates=" + ",".join(f"{g}={str(on).lower()}" for g, on in gates.items())]
+def _release_flags(name: str, at: Layout) -> list[str]:
+    gates = gates_of(name, at).items()
+    flags = ["--feature-gates=" + ",".join(f"{gate}={str(on).lower()}" for gate, on in gates)]
     if at.emulated_version:
         flags.append(f"--emulated-version={at.emulated_version}")
     return flags

@@ -289,7 +289,7 @@ class ControlPlane:
 
     def pause(self, name: str) -> None:
         """Freezes a component (SIGSTOP): connections stay open and nobody answers."""
-        self._program(name).signal(signal.SIGSTOP)
+        self._program(name).pause()
 
     def resume(self, name: str) -> None:
         """Lets a paused component go on."""

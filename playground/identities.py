@@ -51,6 +51,11 @@ class Identities:
         return self.etcd_authority.client("kube-apiserver", "kube-apiserver")
 
     @cached_property
+    def front_proxy_authority(self) -> Authority:
+        """Of aggregated API servers. There are none, but the components ask for its certificate."""
+        return Authority(self._certs / "front-proxy", "berth-playground-front-proxy")
+
+    @cached_property
     def kubelet_client(self) -> Pair:
         """How the API server shows itself to kubelets."""
         return self.authority.client(

@@ -138,6 +138,16 @@ class Program:
             os.kill(found.pid, number)
         return True
 
+    def pause(self) -> bool:
+        """Freezes it (SIGSTOP) and returns when it is frozen; False where it does not run."""
+        self.signal(signal.SIGSTOP)
+        for _ in range(100):
+            found = self.running()
+            if found is None or found.paused:
+                return found is not None
+            time.sleep(0.01)
+        return False
+
     def wait(self, seconds: float) -> bool:
         """True once it has ended, False when `seconds` have passed first."""
         until = time.monotonic() + seconds
