@@ -32,11 +32,11 @@ def begin_driver_down(fleet: Fleet, *, node: str, driver: str = "") -> str:
 def end_driver_down(fleet: Fleet, *, node: str, driver: str = "") -> str:
     """It starts again at once, and publishes what it has."""
     kubelet = _kubelet(fleet, node)
-    names = [driver] if driver else [one.name for one in fleet.spec.drivers]
-    for name in names:
-        for uid in _pod_uids(kubelet, f"driver:{name}"):
-            kubelet.pods.let_go(uid)
-    return f"{' '.join(names)} on {node} may run"
+    for one in fleet.spec.drivers:
+        if driver in ("", one.name):
+            for uid in _pod_uids(kubelet, f"driver:{one.name}"):
+                kubelet.pods.let_go(uid)
+    return f"{driver or 'every driver'} on {node} may run"
 
 
 def begin_driver_restart(fleet: Fleet, *, node: str, driver: str = "") -> str:
