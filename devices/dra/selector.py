@@ -9,7 +9,7 @@ an error that ends the whole scheduling attempt, not "no match".
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -38,7 +38,7 @@ from devices.dra.cel.values import CelError, Domains, type_name
 from devices.dra.gates import Gates
 from devices.dra.semver import SemverError
 from devices.dra.semver import parse as parse_semver
-from devices.dra.slices import LISTS, UNKNOWN, Attribute, Capacity, Device
+from devices.dra.slices import LISTS, UNKNOWN, Attribute, Device
 
 #: CELSelectorExpressionMaxLength and CELSelectorExpressionMaxCost of resource/v1.
 LONGEST: Final = 10 * 1024
@@ -91,38 +91,51 @@ class Selector:
 
     def matches(self, device: Device, driver: str) -> Outcome:
         """Whether the device is selected, or the Fault that ends the scheduling attempt."""
-        key = self._key(device, driver)
-        answer = self.answers.get(key)
-        if answer is None:
-            answer = self.answers[key] = self._evaluate(device, driver)
-        return answer
+        return self.on_slice((device,), driver)[0]
 
     def on_slice(self, devices: Sequence[Device], driver: str) -> tuple[Outcome, ...]:
-        """The outcome for each device of a slice."""
-        return tuple([self.matches(device, driver) for device in devices])
+        """The outcome for each device of one driver's slice.
 
-    def _key(self, device: Device, driver: str) -> Any:
-        """Devices with equal keys get equal answers: one evaluation serves them all."""
+        Devices that are equal in all that the expression looks at are evaluated once.
+        """
+        key_of = self._key_of(driver)
+        answers = self.answers
+        out = []
+        for device in devices:
+            key = key_of(device)
+            answer = answers.get(key)
+            if answer is None:
+                answer = answers[key] = self._evaluate(device, driver)
+            out.append(answer)
+        return tuple(out)
+
+    def _key_of(self, driver: str) -> Callable[[Device], Any]:
+        """What an answer depends on, as a function of the device."""
         paths = self.paths
         if paths.whole:
-            return (
+            return lambda device: (
                 driver,
                 device.shareable,
                 frozenset(device.attributes.items()),
                 frozenset((name, capacity.value) for name, capacity in device.capacity.items()),
             )
-        attributes, capacity = device.attributes, device.capacity
-        parts: list[Any] = [
-            driver if paths.driver else None,
-            device.shareable if paths.shareable else None,
-        ]
-        parts += (_find(attributes, domain, name, driver) for domain, name in paths.attributes)
-        parts += (_find(capacity, domain, name, driver) for domain, name in paths.capacity)
-        parts.append(_unsupported(attributes, self.lists))
-        return tuple(parts)
+        names = tuple(
+            name for path in sorted(paths.attributes) for name in _spellings(path, driver)
+        )
+        amounts = tuple(
+            name for path in sorted(paths.capacity) for name in _spellings(path, driver)
+        )
+
+        def key(device: Device) -> Any:
+            attribute, capacity = device.attributes.get, device.capacity.get
+            parts: list[Any] = [attribute(name) for name in names]
+            parts += [capacity(name) for name in amounts]
+            return (driver, device.shareable, device.odd_attributes, *parts)
+
+        return key
 
     def _evaluate(self, device: Device, driver: str) -> Outcome:
-        broken = _unsupported(device.attributes, self.lists)
+        broken = _unsupported(device, self.lists)
         if broken:
             return Fault(broken)
         try:
@@ -194,19 +207,16 @@ def _value(attribute: Attribute) -> Any:
     return list(attribute.value) if attribute.kind in LISTS else attribute.value
 
 
-def _find(
-    found: Mapping[str, Attribute] | Mapping[str, Capacity], domain: str, name: str, driver: str
-) -> object:
-    value = found.get(f"{domain}/{name}")
-    if value is None and domain == driver:
-        value = found.get(name)
-    return value.value if isinstance(value, Capacity) else value
+def _spellings(path: tuple[str, str], driver: str) -> tuple[str, ...]:
+    """How a driver may have published an attribute: without a domain it is in the driver's own."""
+    domain, name = path
+    return (f"{domain}/{name}", name) if domain == driver else (f"{domain}/{name}",)
 
 
-def _unsupported(attributes: Mapping[str, Attribute], lists: bool) -> str:
+def _unsupported(device: Device, lists: bool) -> str:
     """The first attribute whose value no selector can be given, as upstream words it."""
-    for name, attribute in attributes.items():
-        if attribute.kind == UNKNOWN or (attribute.kind in LISTS and not lists):
+    for name in device.odd_attributes:
+        if not lists or device.attributes[name].kind == UNKNOWN:
             return f"attribute {name}: unsupported attribute value"
     return ""
 

@@ -146,16 +146,23 @@ class SliceReader:
             extra["binds_to_node"] = True
         if _OLD in raw or _NEW in raw:
             extra["node_shares"] = self._node_shares(raw, f"spec.devices[{name}]")
+        attributes, odd = self._attribute_map(raw.get("attributes"), name)
+        if odd:
+            extra["odd_attributes"] = odd
         return Device(
             name,
-            self._attribute_map(raw.get("attributes"), name),
+            attributes,
             self._capacity_map(raw.get("capacity"), name),
             shareable=raw.get("allowMultipleAllocations") is True,
             **extra,
         )
 
-    def _attribute_map(self, raw: object, device: str) -> dict[str, Attribute]:
+    def _attribute_map(
+        self, raw: object, device: str
+    ) -> tuple[dict[str, Attribute], tuple[str, ...]]:
+        """The attributes, and the names of those that are lists or unknown."""
         out = {}
+        odd: list[str] = []
         known = self._attributes
         for name, value in mapping(raw, "spec.devices.attributes").items():
             if type(value) is dict and len(value) == 1:
@@ -168,9 +175,11 @@ class SliceReader:
             out[name] = attribute = _attribute(value)
             if attribute.kind == UNKNOWN:
                 self.unknown.append(f"spec.devices[{device}].attributes[{name}]")
-            elif attribute.kind not in LISTS:
+            if attribute.kind == UNKNOWN or attribute.kind in LISTS:
+                odd.append(name)
+            else:
                 known[attribute.kind, attribute.value] = attribute
-        return out
+        return out, tuple(odd)
 
     def _capacity_map(self, raw: object, device: str) -> dict[str, Capacity]:
         out = {}

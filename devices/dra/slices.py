@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from devices.dra.nodes import NodeSelector
 from devices.dra.quantity import Quantity
@@ -16,11 +16,11 @@ LISTS: Final = frozenset({"ints", "bools", "strings", "versions"})
 UNKNOWN: Final = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(NamedTuple):
     """A typed attribute value: ``kind`` is one of KINDS, or "unknown" for one nobody here knows.
 
-    A list's ``value`` is a tuple; a version's is its text.
+    A list's ``value`` is a tuple; a version's is its text. A tuple and no dataclass, because a
+    cluster has half a million of them and they are compared all the time.
     """
 
     kind: str
@@ -135,6 +135,8 @@ class Device:
     binding_conditions: tuple[str, ...] = ()
     binding_failures: tuple[str, ...] = ()
     node_shares: tuple[NodeShare, ...] = ()
+    odd_attributes: tuple[str, ...] = ()
+    """Names of the attributes that are lists or unknown: older schedulers choke on them."""
 
 
 @dataclass(frozen=True, slots=True)
