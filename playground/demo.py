@@ -156,9 +156,23 @@ class Demo:
                 break
             self.terminal.say_for_now(report.now)
             time.sleep(LOOK_EVERY)
-        self.supervisor.start(demo_programs.fleet(self.folder, self.fleet))
+        with self.terminal.step("fleet"):
+            self._start_fleet()
         seconds = time.monotonic() - self.began
         self.terminal.say(f"\nAll up after {seconds:.1f} s. Logs: {self.folder / 'logs'}")
+
+    def _start_fleet(self) -> None:
+        """Returns when its machines are up, which it says in its log."""
+        log = log_path(self.folder, "fleet")
+        before = log.stat().st_size if log.exists() else 0
+        self.supervisor.start(demo_programs.fleet(self.folder, self.fleet))
+        with log.open("rb") as said:
+            said.seek(before)
+            heard = b""
+            while b" are up" not in heard:
+                self.supervisor.look()
+                time.sleep(LOOK_EVERY)
+                heard += said.read()
 
     def guard(self) -> None:
         """Until a signal comes."""
