@@ -19,25 +19,37 @@ from typing import Any
 
 from devices.cluster.gateway import ClusterError
 from playground.build import PlaygroundError
+from playground.components import CONTROLLER_MANAGER, SCHEDULER
 from playground.controlplane import ControlPlane
 from playground.faults import find
+from playground.fleet import scale
 from playground.fleet.fleet import Fleet
 from playground.fleet.mailbox import LOOK_EVERY, Mailbox
+from playground.fleet.scale import FULL, Size
+from playground.fleet.site import gateway
 from playground.fleet.spec import SCENARIOS, SpecError
 from playground.plane_command import FOLDER
 from playground.supervisor import write_whole
 
 STOP_WITHIN = 5.0
+SIZES = {
+    name: getattr(FULL, name)
+    for name in ("nodes", "devices_per_node", "claims", "pods", "namespaces")
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """up, down, status and scenarios."""
+    """up, down, status, scenarios and scale."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     up = actions.add_parser("up", help="run a scenario until Ctrl-C")
     up.add_argument("scenario", help="a scenario's name, or the path of a fleet file")
     down = actions.add_parser("down", help="stop the fleet; the cluster's objects stay")
     status = actions.add_parser("status", help="machines, drivers and Pods of the fleet")
-    for action in (up, down, status):
+    scale_ = actions.add_parser("scale", help="write a cluster of any size; nothing lives in it")
+    for name, value in SIZES.items():
+        option = f"--{name.replace('_', '-')}"
+        scale_.add_argument(option, type=int, default=value, help=f"default {value}")
+    for action in (up, down, status, scale_):
         action.add_argument("--folder", type=Path, default=FOLDER, help="of the control plane")
     actions.add_parser("scenarios", help="the scenarios that there are")
 
@@ -51,6 +63,8 @@ def run(options: argparse.Namespace) -> int:
             _down(options.folder)
         case "status":
             print(mailbox(options.folder).ask("status"))
+        case "scale":
+            _scale(options.folder, Size(**{name: getattr(options, name) for name in SIZES}))
         case "scenarios":
             for path in sorted(SCENARIOS.glob("*.yaml")):
                 first = path.read_text().partition("\n")[0]
@@ -96,6 +110,20 @@ def _up(scenario: str, folder: Path) -> int:
         finally:
             fleet.stop()
     return 0
+
+
+def _scale(folder: Path, size: Size) -> None:
+    """Loads a big cluster; scheduler and controllers are stopped first, and stay so."""
+    plane = ControlPlane.open(folder)
+    for name in {SCHEDULER, CONTROLLER_MANAGER} & set(plane.components):
+        plane.stop_component(name)
+    took = scale.load(
+        gateway(plane.admin_kubeconfig),
+        size,
+        release=plane.release,
+        tell=lambda what, count, seconds: print(f"{count} {what} in {seconds:.0f} s", flush=True),
+    )
+    print(f"Loaded in {took:.0f} s. Scheduler and controllers are stopped: they would undo it.")
 
 
 def _down(folder: Path) -> None:
