@@ -39,8 +39,8 @@ class Invalid(Refused):
 
     code = "INVALID"
 
-    def __init__(self, message: str, *, fields: dict[str, str], **facts: object) -> None:
-        super().__init__(message, **facts)
+    def __init__(self, message: str, *, fields: dict[str, str]) -> None:
+        super().__init__(message)
         self.fields = fields
 
 

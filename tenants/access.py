@@ -33,7 +33,7 @@ class Access:
 def tenant_for(user: User | AnonymousUser, slug: str) -> Access:
     """The tenant with the caller's role, or 404 for everybody who is not a member of it."""
     membership = (
-        Membership.objects.select_related("tenant")
+        Membership.objects.select_related("tenant", "user")
         .filter(user_id=user.pk, tenant__slug=slug)
         .exclude(tenant__state=Tenant.State.CLOSED)
         .first()
@@ -42,7 +42,7 @@ def tenant_for(user: User | AnonymousUser, slug: str) -> Access:
     )
     if membership is None:
         raise Http404
-    return Access(membership.tenant, membership.role, user)
+    return Access(membership.tenant, membership.role, membership.user)
 
 
 def tenants_of(user: User) -> list[Access]:

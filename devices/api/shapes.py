@@ -10,7 +10,7 @@ from devices.dra.template import Choice, Count, Parameter, Switch
 from devices.models import Claim, ClaimEvent, TemplateVersion
 
 
-class ClaimIn(serializers.Serializer):  # type: ignore[type-arg]
+class ClaimIn(serializers.Serializer):
     """An ask: which template, where, under which name, with which answers."""
 
     template = serializers.SlugField(help_text="Slug of an approved template.")
@@ -21,7 +21,7 @@ class ClaimIn(serializers.Serializer):  # type: ignore[type-arg]
     )
 
 
-class PlacedOut(serializers.Serializer):  # type: ignore[type-arg]
+class PlacedOut(serializers.Serializer):
     """A device that a claim holds."""
 
     claim = serializers.CharField()
@@ -32,7 +32,7 @@ class PlacedOut(serializers.Serializer):  # type: ignore[type-arg]
     node = serializers.CharField(help_text="Empty where the device is not tied to one node.")
 
 
-class PodOut(serializers.Serializer):  # type: ignore[type-arg]
+class PodOut(serializers.Serializer):
     """A Pod that uses a claim."""
 
     name = serializers.CharField()
@@ -86,20 +86,20 @@ class ClaimDetailOut(ClaimOut):
         read_only_fields = fields
 
 
-class OptionOut(serializers.Serializer):  # type: ignore[type-arg]
+class OptionOut(serializers.Serializer):
     """One answer to a choice."""
 
     value = serializers.CharField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     words = serializers.CharField()
 
 
-class ParameterOut(serializers.Serializer):  # type: ignore[type-arg]
+class ParameterOut(serializers.Serializer):
     """One question of a template."""
 
     name = serializers.CharField()
     kind = serializers.ChoiceField(choices=["choice", "count", "switch"])
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     help = serializers.CharField()
     default = serializers.JSONField()
     options = OptionOut(many=True)
@@ -153,7 +153,7 @@ def parameter_out(parameter: Parameter) -> dict[str, Any]:
     }
 
 
-class OfferOut(serializers.Serializer):  # type: ignore[type-arg]
+class OfferOut(serializers.Serializer):
     """A device class with its figures; a figure that nobody knows is null."""
 
     name = serializers.CharField()

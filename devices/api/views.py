@@ -57,8 +57,9 @@ class TenantView(APIView):
     def caller(self) -> str:
         """Whose idempotency keys these are."""
         token = self.request.auth
-        name = f"token {token.prefix}" if isinstance(token, ApiToken) else self.request.user.person
-        return str(name)
+        if isinstance(token, ApiToken):
+            return f"token {token.prefix}"
+        return str(self.request.user.person)  # type: ignore[union-attr]
 
 
 class Claims(TenantView):
@@ -207,4 +208,4 @@ def _claim(access: Access, public_id: str) -> Claim:
     claim = rows.filter(public_id=public_id).first()
     if claim is None:
         raise Http404
-    return claim  # type: ignore[no-any-return]
+    return claim

@@ -71,16 +71,17 @@ class ClaimWish:
 
 def claim_objects(wish: ClaimWish) -> list[Obj]:
     """The objects of one ask: a ResourceClaim, or a ResourceClaimTemplate."""
+    annotations = {REQUEST_ID_ANNOTATION: wish.request_id}
     metadata = {
         "name": wish.name,
         "namespace": wish.namespace,
         "labels": _labels(wish),
-        "annotations": {REQUEST_ID_ANNOTATION: wish.request_id},
+        "annotations": annotations,
     }
     spec: Obj = {"devices": devices_spec(wish)}
     if wish.shape is Shape.TEMPLATE:
         # Labels of the template's metadata are what finds the claims that the controller makes.
-        generated = {"labels": _labels(wish), "annotations": dict(metadata["annotations"])}
+        generated = {"labels": _labels(wish), "annotations": dict(annotations)}
         spec = {"metadata": generated, "spec": spec}
     return [
         {"apiVersion": API_VERSION, "kind": wish.shape.kind, "metadata": metadata, "spec": spec}

@@ -18,7 +18,7 @@ async def events(request: HttpRequest, slug: str) -> HttpResponseBase:
     A stream lives for minutes; it gives its database connection back before it starts, or open
     pages would use up the pool.
     """
-    user = await request.auser()  # type: ignore[attr-defined]
+    user = await request.auser()
     await sync_to_async(tenant_for)(user, slug)
     await sync_to_async(lambda: connection.close())()
     response = StreamingHttpResponse(stream(slug), content_type="text/event-stream")

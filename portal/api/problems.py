@@ -65,7 +65,7 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
             error.message,
             status=error.http_status,
             request_id=request_id,
-            facts={"fields": error.fields, **error.facts},
+            facts={"fields": error.fields},
         )
     if isinstance(error, Refused):
         return problem(
