@@ -56,10 +56,11 @@ def a_program(name: str, source: str, *arguments: str, **options: object) -> Pro
     return replace(Program(name, argv), **options)  # type: ignore[arg-type]
 
 
-def until(true: Callable[[], object], seconds: float = 10.0) -> None:
-    patience = time.monotonic() + seconds
+def until(true: Callable[[], object], *, look: Callable[[], None] = lambda: None) -> None:
+    patience = time.monotonic() + 10
     while not true():
         assert time.monotonic() < patience, "it never came true"
+        look()
         time.sleep(0.02)
 
 
@@ -122,7 +123,7 @@ def test_what_dies_is_started_again_without_the_workers_of_the_dead(
     [record] = records(folder)
     before = [process.pid for process in record.members()]
     os.kill(record.pid, signal.SIGKILL)
-    until(lambda: supervisor.look() or log_path(folder, "web").read_text().count("up") == 2)
+    until(lambda: log_path(folder, "web").read_text().count("up") == 2, look=supervisor.look)
     assert not any(alive(pid) for pid in before)
     assert supervisor.children["web"].record.alive
     assert "web ended (killed by SIGKILL); starting it again now" in supervisor.said[0]  # type: ignore[attr-defined]
@@ -132,7 +133,7 @@ def test_what_dies_is_started_again_without_the_workers_of_the_dead(
 def test_what_dies_young_waits_longer_each_time(folder: Path, supervisor: Supervisor) -> None:
     supervisor.start(a_program("broken", "raise SystemExit(3)"))
     said: list[str] = supervisor.said  # type: ignore[attr-defined]
-    until(lambda: supervisor.look() or len(said) == 3)
+    until(lambda: len(said) == 3, look=supervisor.look)
     assert [text.split(";")[1].split(".")[0].strip() for text in said] == [
         "starting it again now",
         "starting it again in 1 s",
