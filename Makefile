@@ -31,13 +31,13 @@ demo-reset: $(READY) ## stop the demo and forget its data
 	@exec $(RUN) -m playground demo --reset
 
 test: $(READY) check ## check, then every test except the long ones (ARGS= for pytest)
-	@$(PYTHON) -I playground/environment.py chromium
+	@$(RUN) -I playground/environment.py chromium
 	@$(RUN) -m playground build --release 1.37.2
 	@$(RUN) -m playground build --release 1.36.3
 	@$(PYTEST) $(SHORT) $(ARGS)
 
 test-long: $(READY) ## the tests that take many minutes
-	@$(PYTHON) -I playground/environment.py chromium
+	@$(RUN) -I playground/environment.py chromium
 	@$(RUN) -m playground build --release 1.37.2
 	@$(RUN) -m playground build --release 1.36.3
 	@$(PYTEST) -m long --timeout 7200 $(ARGS)
