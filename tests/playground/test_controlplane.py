@@ -366,7 +366,7 @@ def test_forgotten_history_is_410_for_watch_and_list(own_plane: ControlPlane) ->
 @pytest.mark.cluster
 def test_an_older_minor_is_served_by_emulation(tmp_path: Path) -> None:
     with ControlPlane(tmp_path, built(NEWEST), emulated_version="1.35") as plane:
-        assert plane.ask("/version").json()["minor"] == "35"
+        assert plane.ask("/version").json()["emulationMinor"] == "35"
         groups = {
             version: plane.ask(f"/apis/resource.k8s.io/{version}")
             for version in ("v1", "v1beta2", "v1alpha3")
