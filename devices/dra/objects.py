@@ -153,7 +153,7 @@ def deployment_manifest(wish: ClaimWish, *, image: str, command: tuple[str, ...]
             },
             "selector": {"matchLabels": labels},
             "template": {
-                "metadata": {"labels": labels},
+                "metadata": {"labels": dict(labels)},
                 "spec": pod_spec(wish, image=image, command=command),
             },
         },

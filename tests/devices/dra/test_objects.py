@@ -1,0 +1,99 @@
+"""Whole objects from frozen wishes: pinned as YAML, and taken by the real API servers' dry run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devices import cluster
+from devices.dra.objects import (
+    ClaimWish,
+    DeviceWish,
+    MatchWish,
+    Shape,
+    claim_objects,
+    deployment_manifest,
+    job_manifest,
+    namespace_object,
+    pod_manifest,
+)
+from playground.controlplane import ControlPlane
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+PAIR = ClaimWish(
+    public_id="k3x9p2mw",
+    tenant="tidewater-vision",
+    namespace="tidewater-train",
+    name="llm-pretrain-k3x9p2mw",
+    request_id="request-0001",
+    shape=Shape.TEMPLATE,
+    devices=(
+        DeviceWish(
+            "gpu",
+            "h100-80gb",
+            2,
+            ('device.capacity["gpu.helios.example"].memory.compareTo(quantity("79Gi")) >= 0',),
+        ),
+        DeviceWish("port", "nic-rdma"),
+    ),
+    matches=(MatchWish("resource.kubernetes.io/pcieRoot", ("gpu", "port")),),
+)
+SHARED = replace(
+    PAIR,
+    name="cores-k3x9p2mw",
+    shape=Shape.CLAIM,
+    devices=(DeviceWish("cores", "cpu-numa", capacity=(("cpu.numa.example/cores", "16"),)),),
+    matches=(),
+)
+RUN = {"image": "busybox:stable", "command": ("sleep", "3600")}
+OBJECTS: dict[str, list[dict[str, Any]]] = {
+    "claim_template_for_a_pair": claim_objects(PAIR),
+    "shared_claim_of_cores": claim_objects(SHARED),
+    "namespace_of_a_tenant": [namespace_object(name="tidewater-train", tenant="tidewater-vision")],
+    "pod_with_a_template": [pod_manifest(PAIR, **RUN)],  # type: ignore[arg-type]
+    "pod_with_a_shared_claim": [pod_manifest(SHARED, **RUN)],  # type: ignore[arg-type]
+    "job_with_a_template": [job_manifest(PAIR, **RUN)],  # type: ignore[arg-type]
+    "deployment_with_a_template": [deployment_manifest(PAIR, **RUN)],  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_objects_are_as_they_were_read(name: str, golden: Callable[[str, str], None]) -> None:
+    text = yaml.safe_dump_all(OBJECTS[name], sort_keys=False)
+    golden(f"tests/golden/{name}.yaml", text)
+
+
+def test_every_golden_file_is_made_by_a_test() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.yaml")} == set(OBJECTS)
+
+
+def test_the_same_wish_gives_the_same_objects() -> None:
+    assert claim_objects(PAIR) == claim_objects(replace(PAIR))
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_api_server_takes_golden_objects(path: Path, plane: ControlPlane) -> None:
+    gateway = cluster.connect(plane.admin_kubeconfig)
+    namespace = namespace_object(name="tidewater-train", tenant="tidewater-vision")
+    gateway.apply(namespace, manager="test", force=True)
+    for obj in yaml.safe_load_all(path.read_text()):
+        taken = gateway.apply(obj, manager="test", force=True, dry_run=True)
+        assert cluster_keeps(obj, taken), "a field was dropped"
+
+
+def cluster_keeps(sent: Any, kept: Any) -> bool:
+    """Whether everything sent is in what came back (which has defaults beside it)."""
+    if isinstance(sent, dict):
+        return isinstance(kept, dict) and all(
+            key in kept and cluster_keeps(value, kept[key]) for key, value in sent.items()
+        )
+    if isinstance(sent, list):
+        return len(sent) == len(kept) and all(
+            cluster_keeps(one, other) for one, other in zip(sent, kept, strict=True)
+        )
+    return bool(sent == kept)
