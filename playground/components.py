@@ -49,6 +49,7 @@ class Tuning:
     controllers: tuple[str, ...] = ("*",)  # "-node-lifecycle-controller": nodes stay Ready
     controllers_qps: int = 200
     scheduler_qps: int = 200
+    node_grace: int = 0  # seconds without a heartbeat until a node is lost; 0: the default (50)
     audit: bool = True
 
     @classmethod
@@ -221,6 +222,11 @@ def _controller_manager(at: Layout) -> list[str]:
         f"--controllers={','.join(at.tuning.controllers)}",
         f"--kube-api-qps={at.tuning.controllers_qps}",
         f"--kube-api-burst={at.tuning.controllers_qps * 2}",
+        *(
+            (f"--node-monitor-grace-period={at.tuning.node_grace}s", "--node-monitor-period=1s")
+            if at.tuning.node_grace
+            else ()
+        ),
     ]
 
 
