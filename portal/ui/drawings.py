@@ -20,6 +20,7 @@ FILLS: dict[str, str] = {
     "allocated": 'class="p-used"',
     "dra": 'class="p-dra"',
     "mapping": 'class="p-used"',
+    "shared": 'class="p-soft"',
     "loan": 'fill="url(#pat-loan)"',
     "held": 'fill="url(#pat-held)"',
     "free": 'class="p-free"',
@@ -59,8 +60,16 @@ def fill_of(kind: str) -> SafeString:
 
 
 def parts_in_words(parts: Mapping[str, int | None]) -> str:
-    """'2 idle, 14 allocated'; parts of nothing are left out, unknown ones say '?'."""
-    said = [f"{number(amount)} {kind}" for kind, amount in parts.items() if amount != 0]
+    """'2 idle, 14 allocated'; parts of nothing are left out, unknown ones say '?'.
+
+    Where a part called unknown counts what nobody knows, the others need not say so again.
+    """
+    counted = bool(parts.get("unknown"))
+    said = [
+        f"{number(amount)} {kind}"
+        for kind, amount in parts.items()
+        if amount or (amount is None and not counted)
+    ]
     return ", ".join(said) or "nothing"
 
 
@@ -143,7 +152,7 @@ class FunnelStep:
 
 
 def funnel(steps: Iterable[FunnelStep], slim: bool = False) -> SafeString:
-    """Bar widths are true to the counts; each step names what was lost and the clause that lost it."""
+    """Bar widths are true to the counts; each step names what was lost and by which clause."""
     rows = list(steps)
     top = max((step.count for step in rows), default=0) or 1
     items = []

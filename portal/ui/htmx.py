@@ -14,7 +14,7 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 def wants_partial(request: HttpRequest) -> bool:
-    """Whether this request wants the fragment: from htmx, and neither boosted nor a history restore.
+    """Whether this request wants the fragment: from htmx, not boosted, no history restore.
 
     Both of those replace the whole page, so they get the whole page.
     """

@@ -57,14 +57,14 @@ def symbols() -> dict[str, str]:
     return {found["name"]: " ".join(found["body"].split()) for found in _SYMBOL.finditer(source)}
 
 
-def draw(name: str, classes: str = "i") -> SafeString:
+def draw(name: str) -> SafeString:
     """An icon by reference: decoration only, the word stands beside it.
 
     Raises KeyError for a name that `icons.svg` does not have.
     """
     symbols()[name]
-    return mark_safe(  # the name is one of ours; the classes are written in templates
-        f'<svg class="{classes}" viewBox="0 0 16 16" aria-hidden="true" focusable="false">'
+    return mark_safe(  # the name is one of ours
+        f'<svg class="i" viewBox="0 0 16 16" aria-hidden="true" focusable="false">'
         f'<use href="#i-{name}"/></svg>'
     )
 

@@ -27,10 +27,22 @@ register = template.Library()
 _USED = "berth.icons"
 
 
-def _draw(context: Context, name: str, classes: str = "i") -> SafeString:
+def _used(context: Context) -> set[str]:
+    """The icons drawn so far on this page."""
     # The lowest dict of the render context is one per rendered page, shared by all its includes.
-    context.render_context.dicts[0].setdefault(_USED, set()).add(name)
-    return icons.draw(name, classes)
+    page: dict[str, Any] = context.render_context.dicts[0]  # type: ignore[assignment]
+    used: set[str] = page.setdefault(_USED, set())
+    return used
+
+
+def _draw(context: Context, name: str) -> SafeString:
+    _used(context).add(name)
+    return icons.draw(name)
+
+
+def now_of(context: Context) -> datetime:
+    """The view's own moment where it gave one, so that a page agrees with itself."""
+    return context.get("now") or timezone.now()
 
 
 @register.simple_tag(takes_context=True)
@@ -42,10 +54,9 @@ def icon(context: Context, name: str) -> SafeString:
 @register.simple_tag(takes_context=True)
 def icon_defs(context: Context) -> SafeString:
     """The last thing in the body: defines the icons that the page used, and the patterns."""
-    used = context.render_context.dicts[0].get(_USED, set())
     return format_html(
         '<svg class="defs" aria-hidden="true" focusable="false">{}<defs>{}</defs></svg>',
-        icons.definitions(used | icons.ALWAYS | shapes()),
+        icons.definitions(_used(context) | icons.ALWAYS | shapes()),
         drawings.PATTERNS,
     )
 
@@ -54,6 +65,18 @@ def icon_defs(context: Context) -> SafeString:
 def device_icon(name: object) -> str:
     """`{% icon offer.name|device_icon %}`: the icon for a device of that class or driver."""
     return icons.kind_of_device(str(name))
+
+
+@register.filter
+def blind(cluster: Any) -> bool:
+    """`{% if cluster|blind %}`: old figures would mislead now, so they are hatched."""
+    return getattr(cluster, "state", "") in {"stale", "unreachable"}
+
+
+@register.filter
+def known_icon(name: str) -> str:
+    """`{% icon template.icon|known_icon %}`: an icon that an admin chose, or the plain device."""
+    return name if name in icons.symbols() else "device"
 
 
 @register.filter
@@ -72,6 +95,12 @@ def shape(state: str) -> str:
 def status(context: Context, state: str, word: str = "") -> SafeString:
     """`{% status "in_use" %}`: shape and word in a row; `word` replaces the usual one."""
     return _status(context, status_of(state), word, "st")
+
+
+@register.filter
+def state_word(state: str) -> str:
+    """`{{ state|state_word }}`: a state's word alone, for options and sentences."""
+    return status_of(state).word
 
 
 @register.simple_tag(takes_context=True)
@@ -108,6 +137,12 @@ def _status(context: Context, found: Status, word: str, classes: str) -> SafeStr
     )
 
 
+@register.filter
+def code_words(value: str) -> str:
+    """A code inside a sentence: 'POOL_INCOMPLETE' → 'pool incomplete'."""
+    return str(value).replace("_", " ").lower()
+
+
 @register.simple_tag(takes_context=True)
 def age(
     context: Context,
@@ -122,7 +157,7 @@ def age(
     `when` is the moment of the figure or its age; None says that there was no news yet. `lost` says
     that the source is gone. The script of the page lets the stamp grow older.
     """
-    now = context.get("now") or timezone.now()
+    now = now_of(context)
     if when is None:
         return format_html('<span class="age age-none">{}</span>', "no news yet")
     seconds = window.total_seconds() if isinstance(window, timedelta) else window
@@ -162,7 +197,7 @@ def duration(length: timedelta | float | None, exact: bool = False) -> SafeStrin
 @register.simple_tag(takes_context=True)
 def since(context: Context, then: datetime | None, exact: bool = False) -> SafeString:
     """`{% since claim.since %}`: how long something has lasted until now."""
-    now = context.get("now") or timezone.now()
+    now = now_of(context)
     return duration(None if then is None else now - then, exact)
 
 
@@ -192,7 +227,7 @@ def num(value: int | float | Decimal | None) -> str:
 
 @register.filter
 def many(value: int | None, noun: str) -> str:
-    """`{{ claim.count|many:"device" }}`: '1 device', '2 devices'; 'class,classes' for odd plurals."""
+    """`{{ claim.count|many:"device" }}`: '2 devices'; 'class,classes' for odd plurals."""
     one, _, others = noun.partition(",")
     return words.one_or_many(value, one, others)
 
@@ -212,6 +247,12 @@ def name(value: str, longest: int = 36) -> SafeString:
 def bar(label: str, total: int | None, size: str = "", **parts: int | None) -> SafeString:
     """`{% bar offer.name offer.total idle=offer.free allocated=offer.allocated %}`."""
     return drawings.bar(label, total, parts, size)
+
+
+@register.simple_tag
+def parts_said(**parts: int | None) -> str:
+    """`{% parts_said idle=2 allocated=14 %}`: the parts in words; what is not known says '?'."""
+    return drawings.parts_in_words(parts)
 
 
 @register.simple_tag
@@ -240,7 +281,7 @@ def strip(
 
 @register.simple_tag
 def legend(*kinds: str, **said: str) -> SafeString:
-    """`{% legend "idle" "allocated" unavailable="unavailable, with reasons" %}`: pattern and word."""
+    """`{% legend "idle" "allocated" loan="on loan" %}`: pattern and word."""
     entries = [(kind, kind) for kind in kinds] + list(said.items())
     return format_html(
         '<div class="legend">{}</div>',
