@@ -44,7 +44,7 @@ class Observed(models.Model):
     driver = models.CharField(max_length=63, blank=True, help_text="Slice, taint rule: its driver.")
     pool = models.CharField(max_length=253, blank=True, help_text="Slice, rule: its slice pool.")
     phase = models.CharField(
-        max_length=40, blank=True, help_text="status.phase; of an Event: type."
+        max_length=128, blank=True, help_text="See devices.mirror.rows; of an Event: its reason."
     )
     classes = ArrayField(
         models.CharField(max_length=253),
