@@ -1,0 +1,142 @@
+"""One whole demo for all journeys, a browser, and kubectl's place taken by a plain gateway."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from devices.cluster import connect
+from devices.cluster.gateway import Gateway
+from playground.controlplane import ControlPlane
+from playground.demo_cluster import plane_folder
+from playground.ports import free_port
+from tests.playground.plane import NEWEST, built
+
+ROOT = Path(__file__).resolve().parents[2]
+UP_WITHIN = 120.0
+PASSWORD = "berth-demo-2026"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A running `make demo` in a folder of its own."""
+
+    address: str
+    folder: Path
+    process: subprocess.Popen[str]
+
+    @property
+    def plane(self) -> ControlPlane:
+        return ControlPlane(plane_folder(self.folder))
+
+    @property
+    def gateway(self) -> Gateway:
+        """What an administrator with kubectl may do."""
+        return connect(self.plane.admin_kubeconfig)
+
+    def log(self, name: str) -> str:
+        return (self.folder / "logs" / f"{name}.log").read_text(errors="replace")
+
+
+def start_demo(folder: Path) -> Demo:
+    """Starts one and waits until everything is up; fails with what it said otherwise."""
+    built(NEWEST)
+    port = free_port()
+    said = folder.parent / "terminal.log"
+    with said.open("w") as terminal:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "playground", "demo", "--port", str(port), "--folder", folder],
+            cwd=ROOT,
+            stdout=terminal,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "DATABASE_URL": "", "PYTHONUNBUFFERED": "1"},
+            start_new_session=True,
+        )
+    end = time.monotonic() + UP_WITHIN
+    while "All up" not in said.read_text():
+        if process.poll() is not None or time.monotonic() > end:
+            process.terminate()
+            pytest.fail(f"The demo did not come up:\n{said.read_text()}", pytrace=False)
+        time.sleep(0.2)
+    return Demo(f"http://localhost:{port}", folder, process)
+
+
+def stop_demo(demo: Demo) -> None:
+    demo.process.send_signal(signal.SIGINT)
+    demo.process.wait(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """The demo that all journeys share; each of them uses names of its own."""
+    running = start_demo(tmp_path_factory.mktemp("journey") / "demo")
+    yield running
+    stop_demo(running)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """The system's Chromium: none is downloaded."""
+    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if found is None:
+        pytest.fail("Chromium is missing: apt-get install chromium", pytrace=False)
+    return {**browser_type_launch_args, "executable_path": found, "args": QUIET}
+
+
+SignIn = Callable[..., Page]
+
+
+@pytest.fixture
+def sign_in(browser: Browser, demo: Demo) -> Iterator[SignIn]:
+    """`sign_in("plover", width=390, dark=True)`: a page of that person's own browser.
+
+    The test fails on errors in the console and on scripts or styles that the policy blocked.
+    """
+    contexts: list[BrowserContext] = []
+    wrong: list[str] = []
+
+    def open_page(username: str, *, width: int = 1440, dark: bool = False) -> Page:
+        context = browser.new_context(
+            base_url=demo.address,
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto("/")
+        page.get_by_label("User name or mail address").fill(username)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(lambda url: "/account/login" not in url)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    # A 404 that a test asks for is logged by Chromium as a failed resource; it is no error of ours.
+    assert [text for text in wrong if "status of 40" not in text] == []

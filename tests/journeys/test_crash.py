@@ -1,0 +1,130 @@
+"""kill -9 in mid-request, one process at a time: each ask ends in exactly one set of objects.
+
+A client that asks with idempotency keys and tries again is all that is needed; nothing here knows
+what was lost.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import threading
+import time
+import urllib.error
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from playground.supervisor import records
+from tests.journeys.conftest import Demo, SignIn
+from tests.journeys.test_first_device import call, until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.browser]
+
+ASKS = 12
+SETTLED_WITHIN = 90.0
+NAMESPACE = "tidewater-eval"
+VICTIMS = ["web", "watch", "worker", "beat", "valkey", "postgres", "kube-apiserver"]
+
+
+@pytest.fixture(scope="module")
+def token_cache() -> dict[str, str]:
+    return {}
+
+
+@pytest.fixture
+def token(token_cache: dict[str, str], request: pytest.FixtureRequest) -> str:
+    """A token of the tenant's owner, made once in the browser."""
+    if "token" not in token_cache:
+        sign_in: SignIn = request.getfixturevalue("sign_in")
+        page = sign_in("avocet")
+        page.goto("/account/tokens/")
+        page.get_by_label("Name").fill("crash")
+        page.get_by_label("Ask and release").check()
+        page.get_by_role("button", name="Make").click()
+        token_cache["token"] = page.locator("#new-token").inner_text().strip()
+    return token_cache["token"]
+
+
+def pid_of(demo: Demo, victim: str) -> int:
+    """The process that does the work, not one that merely watches over it."""
+    if victim in demo.plane.pids():
+        return demo.plane.pids()[victim]
+    return next(record.pid for record in records(demo.folder) if record.name == victim)
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_each_ask_ends_in_exactly_one_set_of_objects(demo: Demo, token: str, victim: str) -> None:
+    claims = f"{demo.address}/api/v1/tenants/tidewater-vision/claims"
+    half = threading.Event()
+    ids: list[str] = []
+
+    def ask_all() -> None:
+        for number in range(ASKS):
+            ids.append(ask_until_taken(claims, token, f"{victim}-{number}"))
+            if number == ASKS // 3:
+                half.set()
+
+    asking = threading.Thread(target=ask_all)
+    asking.start()
+    assert half.wait(60)
+    os.kill(pid_of(demo, victim), signal.SIGKILL)
+    asking.join(SETTLED_WITHIN)
+    assert len(set(ids)) == ASKS, "every ask was accepted once"
+
+    until(lambda: states(claims, token, ids) == {"applied"}, SETTLED_WITHIN)
+    assert objects(demo, ids) == Counter(dict.fromkeys(ids, 1))
+    for public_id in ids:
+        patiently(f"{claims}/{public_id}/release", token, {})
+    until(lambda: states(claims, token, ids) == {"released"}, SETTLED_WITHIN)
+    assert objects(demo, ids) == Counter()
+
+
+def ask_until_taken(claims: str, token: str, name: str) -> str:
+    body = {
+        "template": "gpu",
+        "namespace": NAMESPACE,
+        "name": name.replace("kube-", ""),
+        "values": {"memory": "10"},
+    }
+    key = {"Idempotency-Key": f"crash-{name}"}
+    status, made = patiently(claims, token, body, key)
+    assert status == 201, made
+    return str(made["id"])
+
+
+def patiently(
+    url: str, token: str, body: object = None, headers: dict[str, str] | None = None
+) -> tuple[int, dict[str, str]]:
+    """Calls until there is an answer that is not a passing fault."""
+    for pause in pauses():
+        try:
+            status, answer = call(url, token, body, headers)
+        except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError):
+            time.sleep(pause)
+            continue
+        if status < 500 and status != 409:
+            return status, answer
+        time.sleep(pause)
+    raise AssertionError(f"no answer from {url}")
+
+
+def pauses() -> Iterator[float]:
+    end = time.monotonic() + SETTLED_WITHIN
+    while time.monotonic() < end:
+        yield 0.25
+
+
+def states(claims: str, token: str, ids: list[str]) -> set[str]:
+    return {patiently(f"{claims}/{public_id}", token)[1]["state"] for public_id in ids}
+
+
+def objects(demo: Demo, ids: list[str]) -> Counter[str]:
+    """How many objects each of these asks has in the cluster, whatever their kind."""
+    found: Counter[str] = Counter()
+    for kind in ("ResourceClaim", "ResourceClaimTemplate"):
+        for obj in demo.gateway.list(kind, namespace=NAMESPACE, labels="berth.dev/claim").items:
+            found[obj["metadata"]["labels"]["berth.dev/claim"]] += 1
+    return Counter({public_id: found[public_id] for public_id in ids if found[public_id]})
