@@ -102,10 +102,7 @@ class Demo:
         if left := clear_leftovers(self.folder):
             self.terminal.say(f"  ended what a killed demo had left: {', '.join(left)}")
         if not is_free(self.port):
-            raise PlaygroundError(
-                f"Port {self.port} is taken by another program:"
-                f" end it, or choose another port: make demo PORT={self.port + 10}"
-            )
+            raise PlaygroundError(self._port_taken())
         free = shutil.disk_usage(self.folder).free
         if free < BYTES_NEEDED:
             raise PlaygroundError(
@@ -174,6 +171,12 @@ class Demo:
                 time.sleep(LOOK_EVERY)
                 heard += said.read()
 
+    def _port_taken(self) -> str:
+        return (
+            f"Port {self.port} is taken by another program:"
+            f" end it, or choose another port: make demo PORT={self.port + 10}"
+        )
+
     def guard(self) -> None:
         """Until a signal comes."""
         while True:
@@ -217,15 +220,19 @@ class Demo:
         return done.stdout.decode()
 
     def _wait_for_pages(self) -> None:
+        """Returns when our own web process answers; one that ends now would always end."""
+        web = self.supervisor.children["web"]
         patience = time.monotonic() + ANSWER_SECONDS
-        while not answers(self.port):
+        while web.exit_code is None and time.monotonic() < patience:
+            if answers(self.port):
+                return
             self.supervisor.look()
-            if time.monotonic() > patience:
-                log = log_path(self.folder, "web")
-                raise PlaygroundError(
-                    f"The portal does not answer. The end of {log}:\n{last_lines(log)}"
-                )
             time.sleep(0.1)
+        log = log_path(self.folder, "web")
+        said = last_lines(log)
+        if web.exit_code is not None and "ddress already in use" in said:
+            raise PlaygroundError(self._port_taken())
+        raise PlaygroundError(f"The portal does not answer. The end of {log}:\n{said}")
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
