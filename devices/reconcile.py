@@ -59,7 +59,7 @@ def turn(public_id: str, *, gateway: Gateway, now: datetime) -> bool:
         # Read after the lease is held: what was wished before it must be seen by this turn.
         through = outbox.newest(RECONCILE, public_id)
         claim.refresh_from_db()
-        seen = _agree(claim, gateway)
+        seen = _agree(claim, gateway, now)
         if claim.record(now, holder=holder, **seen):
             news.publish(["claims", f"claim-{public_id}"], tenant=claim.tenant.slug)
         outbox.settle(RECONCILE, public_id, through=through)
@@ -70,14 +70,14 @@ def turn(public_id: str, *, gateway: Gateway, now: datetime) -> bool:
     return True
 
 
-def _agree(claim: Claim, gateway: Gateway) -> dict[str, Any]:
+def _agree(claim: Claim, gateway: Gateway, now: datetime) -> dict[str, Any]:
     """Does what is to do and returns the fields to record; faults that may pass are raised on."""
     try:
         found = look(gateway, claim.wish())
         made = _do(claim, gateway, found)
         if made:
             found = Found((*found.objects, *made))
-        return _seen(claim, found)
+        return _seen(claim, found, now)
     except ClusterError as error:
         if error.retry and not isinstance(error, Conflict):
             _note_unreachable(claim, error)
@@ -126,7 +126,7 @@ def ensure_namespace(gateway: Gateway, wish: ClaimWish) -> None:
     gateway.apply(obj, manager=Manager.TENANT)
 
 
-def _seen(claim: Claim, found: Found) -> dict[str, Any]:
+def _seen(claim: Claim, found: Found, now: datetime) -> dict[str, Any]:
     """The row's fields after a look without failure."""
     own = [obj for obj in found.objects if obj["metadata"]["name"] == claim.object_name]
     uid = claim.object_uid or (own[0]["metadata"]["uid"] if own else "")
@@ -148,7 +148,8 @@ def _seen(claim: Claim, found: Found) -> dict[str, Any]:
         claims=found.claims,
         template=found.template,
         pods=pods,
-        prepare_message=consumers.prepare_message(pods),
+        events=consumers.events_of(pods),
+        now=now,
     )
     return {**_fields(status), "object_uid": uid}
 

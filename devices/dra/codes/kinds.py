@@ -5,7 +5,7 @@ Tables of codes stand beside this file; nothing here knows any single code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -40,7 +40,7 @@ class Code:
 
     ``words`` is a sentence that needs no knowledge of Kubernetes, ``next_step`` what `who` does
     (or what happens by itself). Where ``patience`` is set, waiting longer than that makes it the
-    platform's job.
+    platform's job. ``told`` is the same sentence with facts in braces, for where they are known.
     """
 
     name: str
@@ -49,6 +49,14 @@ class Code:
     words: str
     next_step: str
     patience: timedelta | None = None
+    told: str = ""
+
+    def sentence(self, facts: Mapping[str, str]) -> str:
+        """The words, with the facts in them where all are known."""
+        try:
+            return self.told.format_map(facts) or self.words
+        except KeyError:
+            return self.words
 
     def __str__(self) -> str:
         return self.name

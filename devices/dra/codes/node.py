@@ -46,6 +46,7 @@ CODES = table(
         "The driver on the node does not answer.",
         "The node keeps trying; if the driver stays away, somebody has to restart it.",
         timedelta(minutes=6),
+        told="The driver {driver} on the node does not answer.",
     ),
     Code(
         "PREPARE_CALL_FAILED",
@@ -67,6 +68,7 @@ CODES = table(
         Who.PLATFORM,
         "The device is already prepared for another claim: it was given out twice.",
         "Find out which claim may keep it; making the Pod again only repeats it.",
+        told="The device {device} is already prepared for another claim: it was given out twice.",
     ),
     Code(
         "PREPARE_DEVICE_FAULT",
@@ -102,6 +104,7 @@ CODES = table(
         Who.PLATFORM,
         "The node still holds an older claim of the same name.",
         "Let the node give it back; do not force the deletion of Pods.",
+        told="The node still holds an older claim called {claim}.",
     ),
     Code(
         "PREPARE_BEING_UNPREPARED",
@@ -137,6 +140,7 @@ CODES = table(
         Who.PLATFORM,
         "The Pod cannot end: the driver that must give its devices back does not answer.",
         "Bring the driver back. Deleting the Pod by force would leak the devices.",
+        told="The Pod cannot end: the driver {driver} must give its devices back and is away.",
     ),
     Code(
         "DEVICE_NOT_READY",
@@ -144,6 +148,7 @@ CODES = table(
         Who.PLATFORM,
         "The driver says that some of the devices are not ready.",
         "The node keeps trying; the driver's message says what it met.",
+        told="The driver says that {failed_devices} of {devices} devices are not ready: {failed}.",
     ),
     Code(
         "DEVICE_UNHEALTHY",
@@ -151,6 +156,7 @@ CODES = table(
         Who.PLATFORM,
         "A device that the Pod uses is reported as unhealthy.",
         "Save your work; the device has to be looked after.",
+        told="The device {device} is reported as unhealthy: {failed}.",
     ),
     Code(
         "EVICTED_BY_DEVICE_TAINT",
@@ -166,6 +172,22 @@ CODES = table(
         "The node is there, but its driver publishes no devices.",
         "The Pod goes on when the driver returns; if it does not, the Pod has to be made again.",
         timedelta(minutes=3),
+    ),
+    Code(
+        "CONTAINER_NOT_STARTING",
+        Class.RETRYABLE,
+        Who.TENANT,
+        "The devices are ready; a container does not start.",
+        "The message says why; it has nothing to do with devices.",
+        told="The devices are ready; the container {container} does not start: {waiting}.",
+    ),
+    Code(
+        "ENDING",
+        Class.INFORMATION,
+        Who.NOBODY,
+        "The Pod is ending.",
+        "Its devices are given back when it has.",
+        timedelta(minutes=10),
     ),
     Code(
         "ENDED",

@@ -41,6 +41,7 @@ CODES = table(
         Who.TENANT,
         "A scheduling gate keeps the Pod from being placed.",
         "Whoever put the gate on the Pod takes it off.",
+        told="The gate {gate} of {owner} keeps the Pod back; it waits for {waits_for}.",
     ),
     # The Pod names something that is not there, or not its own. The scheduler is silent here.
     Code(
@@ -49,6 +50,7 @@ CODES = table(
         Who.TENANT,
         "The Pod names a claim that does not exist in its namespace.",
         "Make the claim under that name; the Pod goes on by itself.",
+        told="The Pod names the claim {claim}, which does not exist in its namespace.",
     ),
     Code(
         "TEMPLATE_MISSING",
@@ -56,6 +58,7 @@ CODES = table(
         Who.TENANT,
         "The Pod names a claim template that does not exist in its namespace.",
         "Make the template under that name; the Pod goes on by itself.",
+        told="The Pod names the claim template {template}, which does not exist in its namespace.",
     ),
     Code(
         "CLAIM_OF_ANOTHER_POD",
@@ -70,6 +73,7 @@ CODES = table(
         Who.TENANT,
         "The claim is being deleted, so the Pod cannot have it.",
         "Let its last Pods end, then make the claim again.",
+        told="The claim {claim} is being deleted, so the Pod cannot have it.",
     ),
     Code(
         "CLASS_MISSING",
@@ -77,6 +81,7 @@ CODES = table(
         Who.PLATFORM,
         "The device class it asks for does not exist.",
         "Install the driver that brings the class, or change the template.",
+        told="The device class {class} does not exist.",
     ),
     # Devices.
     Code(
@@ -106,6 +111,7 @@ CODES = table(
         Who.TENANT,
         "The claim has 256 consumers, which is the most that Kubernetes allows.",
         "Use a second claim, or one claim for the whole Pod group. Devices are not short.",
+        told="The claim {claim} is at its limit of 256 consumers.",
     ),
     Code(
         "CLAIM_ELSEWHERE",
@@ -120,6 +126,7 @@ CODES = table(
         Who.PLATFORM,
         "The claim's devices are on a node that no longer exists.",
         "Remove the claim's last Pods; then its devices are given back.",
+        told="The claim {claim} holds devices of node {node}, which no longer exists.",
     ),
     Code(
         "CLAIM_BEING_ALLOCATED",
@@ -127,6 +134,7 @@ CODES = table(
         Who.NOBODY,
         "The scheduler is giving the same claim its devices for another Pod.",
         "It tries this Pod again within seconds.",
+        told="The scheduler is giving the claim {claim} its devices for another Pod.",
     ),
     Code(
         "CLAIM_NOT_SHAREABLE",
@@ -134,6 +142,7 @@ CODES = table(
         Who.TENANT,
         "The claim stands for CPU or memory of a node and serves one Pod only.",
         "Wait until that Pod ends, or use a template so that each Pod has its own claim.",
+        told="The claim {claim} stands for CPU or memory of a node and serves one Pod only.",
     ),
     Code(
         "CLAIM_NOT_REFERENCED",
@@ -141,6 +150,7 @@ CODES = table(
         Who.TENANT,
         "No container of the Pod uses the claim, which this release of Kubernetes demands.",
         "Name the claim in a container's resources.",
+        told="No container of the Pod uses the claim {claim}; this release demands that one does.",
     ),
     Code(
         "TOO_MANY_DEVICES",
@@ -155,6 +165,7 @@ CODES = table(
         Who.TENANT,
         "The search for fitting devices took longer than the scheduler allows.",
         "Ask for fewer devices or with fewer conditions; it is tried again meanwhile.",
+        told="The search for fitting devices on node {node} took longer than the scheduler allows.",
     ),
     Code(
         "CONSTRAINT_NOT_SATISFIED",
@@ -170,6 +181,7 @@ CODES = table(
         Who.PLATFORM,
         "A condition reads an attribute that some devices do not have, and that stops everything.",
         "Make a version of the template that checks for the attribute first.",
+        told="A condition reads {key}, which some devices do not have; that stops everything.",
     ),
     Code(
         "SELECTOR_FAILS",
@@ -193,6 +205,7 @@ CODES = table(
         "A driver is publishing its devices anew; nothing is given out of that pool meanwhile.",
         "It takes seconds; longer than that is the driver's trouble.",
         timedelta(minutes=3),
+        told="The pool {pool} is being published anew; nothing is given out of it meanwhile.",
     ),
     Code(
         "POOL_INVALID",
@@ -200,6 +213,7 @@ CODES = table(
         Who.PLATFORM,
         "A driver publishes a pool that contradicts itself, so nothing is given out of it.",
         "Have the driver publish it anew.",
+        told="The pool {pool} contradicts itself, so nothing is given out of it.",
     ),
     Code(
         "FEATURE_OFF",
@@ -207,6 +221,7 @@ CODES = table(
         Who.PLATFORM,
         "It asks for something that this cluster has switched off.",
         "Switch the feature on, or change the template.",
+        told="It needs {feature}, which this cluster has switched off.",
     ),
     # The node side.
     Code(
@@ -215,6 +230,7 @@ CODES = table(
         Who.TENANT,
         "No node with the devices has enough CPU or memory free for the Pod.",
         "Ask for less in the Pod, or wait until other Pods end.",
+        told="No node with the devices has enough {resource} free for the Pod.",
     ),
     Code(
         "POD_BUDGET_TOO_SMALL",
@@ -222,6 +238,7 @@ CODES = table(
         Who.TENANT,
         "The Pod's own CPU or memory budget is smaller than its containers and devices need.",
         "Raise the request in the Pod's resources.",
+        told="The Pod's own {resource} budget is smaller than its containers and devices need.",
     ),
     Code(
         "NODE_TAINTED",
@@ -279,6 +296,7 @@ CODES = table(
         Who.NOBODY,
         "The devices are chosen and are being attached to the node.",
         "The Pod starts when they are; the scheduler waits ten minutes.",
+        told="The devices are being attached; still missing: {waiting_for} (until {until}).",
     ),
     Code(
         "BINDING_OVERDUE",
@@ -286,6 +304,7 @@ CODES = table(
         Who.PLATFORM,
         "Attaching the devices takes longer than the scheduler waits.",
         "It gives them back and picks again; find out what the attaching controller does.",
+        told="Attaching the devices is overdue since {until}; still missing: {waiting_for}.",
     ),
     Code(
         "BINDING_TIMED_OUT",
@@ -300,6 +319,15 @@ CODES = table(
         Who.PLATFORM,
         "Attaching the devices failed.",
         "The scheduler gives them back and picks again; if it repeats, look at the fabric.",
+        told="Attaching the devices failed: {failed}.",
+    ),
+    Code(
+        "BEING_BOUND",
+        Class.RETRYABLE,
+        Who.NOBODY,
+        "The devices are chosen; the Pod is being put on its node.",
+        "It usually takes a second.",
+        _SHORTLY,
     ),
     # What the claim controller meets when it makes a claim for a Pod.
     Code(
@@ -308,6 +336,7 @@ CODES = table(
         Who.TENANT,
         "The namespace's quota for devices is used up. The hardware may well be free.",
         "Release something in that namespace, or ask for a higher quota.",
+        told="The quota {quota} of the namespace is used up. The hardware may well be free.",
     ),
     Code(
         "QUOTA_TOO_SMALL",
@@ -315,6 +344,7 @@ CODES = table(
         Who.TENANT,
         "One Pod alone asks for more than the namespace's whole quota.",
         "Ask for fewer devices, or for a higher quota.",
+        told="One Pod alone asks for more than the whole quota {quota} of the namespace.",
     ),
     Code(
         "ADMIN_ACCESS_DENIED",
@@ -329,6 +359,7 @@ CODES = table(
         Who.TENANT,
         "A policy of the cluster refuses the claim.",
         "Read the policy's message, then ask for something that it allows.",
+        told="The policy {policy} refuses the claim.",
     ),
     Code(
         "CLAIM_INVALID",
