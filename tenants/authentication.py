@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from tenants.models import ApiToken, User
 from tenants.tokens import find_token
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    """How the OpenAPI document tells of tokens."""
+
+    target_class = "tenants.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "berth_…"}
 
 
 class TokenAuthentication(BaseAuthentication):

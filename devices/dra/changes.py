@@ -39,8 +39,8 @@ def changes(
     """Acts that bring `found` to `wanted`; an empty list means they agree.
 
     `found` are the ask's objects, claims that Kubernetes generated among them. Only kinds in `mine`
-    are ever deleted: a generated claim belongs to its Pod. An object that was made before and is gone
-    was deleted by somebody else and is not made again.
+    are ever deleted: a generated claim belongs to its Pod. An object that was made before and is
+    gone was deleted by somebody else and is not made again.
     """
     acts: list[Act] = []
     present = {_key(obj) for obj in found}

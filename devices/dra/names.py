@@ -1,4 +1,4 @@
-"""Names that Berth writes into the cluster: labels, annotations, field managers (design: names in the cluster).
+"""Names that Berth writes into the cluster: labels, annotations, field managers.
 
 Knows nothing of Kubernetes' own field names; those live in `snapshot.py` and `objects.py`.
 """
