@@ -103,8 +103,9 @@
   };
   const cut = () => {
     cutAt ||= Date.now();
-    // A page that is being left cuts its stream too; a hiccup shorter than this is nobody's business.
-    setTimeout(() => { if (cutAt && notice) notice.hidden = false; say(); }, 2500);
+    // A page that is being left cuts its stream too, and a stream is renewed every ten minutes: a
+    // moment without one is nobody's business.
+    setTimeout(() => { if (cutAt && notice) notice.hidden = false; say(); }, 6000);
   };
   const back = () => {
     if (!cutAt) return;
@@ -116,6 +117,13 @@
   document.addEventListener("htmx:sseOpen", back);
   addEventListener("offline", cut);
   setInterval(say, 1000);
+
+  // ---------- notices: good news leave by themselves, all others stay until they are dismissed ----------
+  const LEAVES_AFTER = 8000;
+  const see = (toast) => setTimeout(function leave() {
+    if (toast.matches(":hover, :focus-within")) setTimeout(leave, 2000); else toast.remove();
+  }, LEAVES_AFTER);
+  for (const toast of document.querySelectorAll("#notices > .toast.st-ok")) see(toast);
 
   // A part that was fetched in vain stays as it is and says so by its age; nothing is blanked.
   for (const dialog of document.querySelectorAll("dialog[data-open-at-load]")) dialog.showModal();

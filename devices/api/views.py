@@ -82,7 +82,7 @@ class Claims(TenantView):
         )
         state = request.query_params.get("state")
         if state is not None:
-            if state not in State:
+            if state not in list(State):
                 raise Invalid("No such state.", fields={"state": f"One of {', '.join(State)}."})
             rows = rows.filter(state=state)
         paging = CursorPaging()

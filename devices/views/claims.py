@@ -33,7 +33,7 @@ def claims(request: HttpRequest, slug: str) -> HttpResponse:
     access = tenant_for(request.user, slug)
     rows = Claim.objects.of(access.tenant).select_related("version__template", "namespace")
     state, query = request.GET.get("state", ""), request.GET.get("q", "").strip()
-    if state in State:
+    if state in list(State):
         rows = rows.filter(state=state)
     elif state != "all":
         state, rows = "", rows.open()

@@ -1,23 +1,22 @@
 """Template tags about what tenants asked for: where it stands, why, and whose job it is.
 
-The same code serves home, list and page of a claim: `{% load asks %}`. A claim is anything with the
-fields of the claim's row; this floor knows no table.
+The same words serve home, list and page of a claim: `{% load asks %}`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 from django import template
 from django.template import Context
 
+from devices import stages as rules
+from devices import verdicts
+from devices.attention import Attention
+from devices.models import Claim, ClaimEvent
 from portal.ui import words
-from portal.ui.stages import Stage
-from portal.ui.stages import stages as stages_of
 from portal.ui.templatetags.berth import now_of
-from portal.ui.verdicts import Job, Verdict, verdict_on
 
 register = template.Library()
 
@@ -28,14 +27,14 @@ def told_by_cluster(state: str) -> bool:
     return state in {"applied", "pending", "allocated", "in use"}
 
 
-@register.filter
-def verdict(code: str, state: str = "") -> Verdict:
-    """`{% with said=claim.code|verdict:claim.state %}`: what the page says first, and whose job."""
-    return verdict_on(code, state)
+@register.simple_tag(takes_context=True)
+def verdict(context: Context, claim: Claim) -> verdicts.Verdict:
+    """`{% verdict claim as said %}`: what the page says first, and whose job it is."""
+    return verdicts.verdict(claim.code, claim.state, now_of(context) - claim.since)
 
 
 @register.filter
-def answered(claim: Any) -> list[tuple[str, str]]:
+def answered(claim: Claim) -> list[tuple[str, str]]:
     """`{% for label, said in claim|answered %}`: the questions and the answers given."""
     return [
         (parameter.label, parameter.words(claim.values[parameter.name]))
@@ -45,21 +44,23 @@ def answered(claim: Any) -> list[tuple[str, str]]:
 
 
 @register.simple_tag(takes_context=True)
-def stages(context: Context, claim: Any, events: Iterable[Any]) -> list[Stage]:
+def stages(context: Context, claim: Claim, events: Iterable[ClaimEvent]) -> list[rules.Stage]:
     """`{% stages claim events as stages %}`: for `portal/_steps.html`; events have state and at."""
     reached: dict[str, datetime] = {}
     for event in events:
         reached[event.state] = min(event.at, reached.get(event.state, event.at))
-    return stages_of(claim.state, claim.since, reached, now_of(context))
+    return rules.stages(claim.state, claim.since, reached, now_of(context))
 
 
 @register.filter
-def needs_you(rows: Sequence[Any], why_not: str = "") -> str:
+def needs_you(rows: Sequence[Attention], why_not: str = "") -> str:
     """The heading over what needs a look: how many `rows` (each with a `claim`) are one's own job.
 
     `why_not` is why the reader may not act; somebody else of the tenant must then.
     """
-    own = sum(verdict_on(row.claim.code, row.claim.state).job is Job.TENANT for row in rows)
+    own = sum(
+        verdicts.verdict(row.claim.code, row.claim.state).job is verdicts.Job.TENANT for row in rows
+    )
     if own:
         who = "a member" if why_not else "you"
         return f"{words.one_or_many(own, 'claim')} need{'s' if own == 1 else ''} {who}"
