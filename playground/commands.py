@@ -37,7 +37,7 @@ TABLE: dict[str, Row] = {
     ),
     "fleet": Row("playground.fleet_command", "simulated machines on a control plane that is up"),
     "fault": Row("playground.fault_command", "break something, or mend it again"),
-    "load": Row("playground.load", "make object sets live, statuses included"),
+    "load": Row("playground.load_command", "make object sets live, statuses included"),
     "demo": Row("playground.demo", "the whole portal over a simulated cluster"),
     "services": Row("playground.services_command", "PostgreSQL and Valkey without the demo"),
 }

@@ -7,7 +7,7 @@ server's to give: references between objects of the set are rewritten to the new
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import copy
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +17,7 @@ from typing import Any
 
 import yaml
 
-from devices.cluster import connect
-from devices.cluster.gateway import ClusterError, Gateway, Obj, Ref
+from devices.cluster.gateway import ClusterError, Gateway, Missing, Obj, Ref
 from playground.build import PlaygroundError
 
 MANAGER = "berth-playground-load"
@@ -101,6 +100,22 @@ def read_set(path: Path) -> list[Obj]:
         else:
             found.append(document)
     return found
+
+
+def unload(gateway: Gateway, loaded: Loaded) -> None:
+    """Removes what a load made, last first: Pods without grace, finalizers ignored.
+
+    Namespaces and their ServiceAccounts stay: removing them takes the cluster half a minute.
+    Raises `ClusterError`.
+    """
+    for ref in reversed(loaded.live):
+        if ref.kind in ("Namespace", "ServiceAccount"):
+            continue
+        found = gateway.get(ref)
+        if found and found["metadata"].get("finalizers"):
+            with contextlib.suppress(Missing):
+                gateway.merge(ref, {"metadata": {"finalizers": None}})
+        gateway.delete(ref, grace_seconds=0)
 
 
 class _Load:
@@ -307,36 +322,3 @@ def _nodes_with_mappings(objects: Sequence[Obj]) -> Iterator[str]:
             devices = spec.get("devices") or ()
             if any("nodeAllocatableResources" in device for device in devices):
                 yield str(spec["nodeName"])
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The files, and which cluster they go to."""
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="YAML object sets")
-    parser.add_argument(
-        "--folder", type=Path, default=Path(".run") / "playground", help="of the control plane"
-    )
-    parser.add_argument("--kubeconfig", type=Path, help="another cluster than the playground's")
-    parser.add_argument(
-        "--declare-features",
-        action="store_true",
-        help=f"let Nodes declare {NODE_ALLOCATABLE} where their slices need it",
-    )
-
-
-def run(options: argparse.Namespace) -> int:
-    """Prints what was refused and why; the exit code is 1 where anything was."""
-    kubeconfig = options.kubeconfig
-    if kubeconfig is None:
-        from playground.controlplane import ControlPlane
-
-        kubeconfig = ControlPlane.open(options.folder).admin_kubeconfig
-    try:
-        result = load(connect(kubeconfig), options.files, declare_features=options.declare_features)
-    except ClusterError as error:
-        raise PlaygroundError(f"The cluster does not answer: {error}") from error
-    for note in result.notes:
-        print(f"note: {note}")
-    for refused in result.refused:
-        print(f"refused: {refused}")
-    print(f"{len(result.live)} objects are live, {len(result.refused)} refused.")
-    return 1 if result.refused else 0
