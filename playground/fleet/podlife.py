@@ -51,6 +51,7 @@ class PodLife:
         self.runs: dict[str, Run] = {}
         self.programs: dict[str, Program] = {}
         self.launch: Launch = lambda pod, kubelet: None
+        self._empty_since: datetime | None = None
 
     def see(self, pod: Obj, *, gone: bool) -> None:
         """A Pod of this node as the API server has it now; `gone` when it has it no more."""
@@ -84,6 +85,7 @@ class PodLife:
             self._site.turns.drop(("pod", run.uid))
         self.runs.clear()
         self._pods.clear()
+        self._empty_since = now()
 
     def crash(self, uid: str, *, hold: bool = False) -> None:
         """The containers of a Pod die. `hold` keeps them from starting again until `let_go`."""
@@ -135,6 +137,11 @@ class PodLife:
             run = runs.begin(pod, now())
             if not pod["metadata"].get("deletionTimestamp"):
                 self._admit(pod, run)
+        elif run.stage is Stage.STARTED and self._lost(run):
+            for name, container in run.containers.items():
+                run.containers[name] = container.end(now(), 137)
+            if pod["spec"].get("restartPolicy") != "Never":
+                run.stage = Stage.ADMITTED
         elif run.stage is Stage.STARTED:
             namespace = pod["metadata"]["namespace"]
             claims = [
@@ -148,6 +155,13 @@ class PodLife:
         run.seen_metadata = _metadata(pod)
         self.runs[uid] = run
         return run
+
+    def _lost(self, run: Run) -> bool:
+        """Whether the machine died since these containers ran, whatever the Pod's status says."""
+        since = self._empty_since
+        return since is not None and any(
+            one.started and one.started < since for one in run.containers.values()
+        )
 
     def _admit(self, pod: Obj, run: Run) -> None:
         stored = self._site.sight.get("Node", self._kubelet.name) or {}
