@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # PostgreSQL and Valkey are stage 0. A higher stage is stopped earlier, and all of one together.
 CLUSTER_STAGE = 1
 PORTAL_STAGE = 2
-WORKERS = str(min(4, max(2, (os.cpu_count() or 2) // 2)))
+CORES = os.cpu_count() or 2
+WEB_WORKERS = str(min(4, max(1, CORES // 2)))
+TASK_WORKERS = str(min(4, max(2, CORES // 2)))
 
 
 def environment(
@@ -34,6 +36,7 @@ def environment(
         "KUBECONFIG": "",
         "BERTH_KUBECONFIG": str(folder / "kubeconfigs" / "none"),
         "PYTHONUNBUFFERED": "1",
+        "CELERY_SKIP_CHECKS": "true",  # of the code; they are `make check`'s
         "DJANGO_SETTINGS_MODULE": "portal.settings",
     }
 
@@ -47,16 +50,17 @@ def portal(folder: Path, port: int, env: dict[str, str]) -> list[Program]:
         _python(
             "web",
             *("-m", "uvicorn", "portal.asgi:application", "--host", "127.0.0.1"),
-            *("--port", str(port), "--workers", WORKERS, "--no-access-log"),
+            *("--port", str(port), "--workers", WEB_WORKERS, "--no-access-log"),
             *("--timeout-graceful-shutdown", "3"),
             env=env,
         ),
-        _python("watch", "manage.py", "watchcluster", env=watch),
+        _python("watch", "manage.py", "watchcluster", "--skip-checks", env=watch),
         _python(
             "worker",
-            *(*celery, "worker", "--concurrency", WORKERS, "--loglevel", "INFO"),
+            *(*celery, "worker", "--concurrency", TASK_WORKERS, "--loglevel", "INFO"),
             *("--without-gossip", "--without-mingle"),
             env=worker,
+            patience=6.0,  # it takes seconds even when it has nothing to do
         ),
         _python(
             "beat",
