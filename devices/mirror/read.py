@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import psycopg
 from django.db import connection
 
 from devices.cluster.decoding import loads
@@ -56,10 +57,12 @@ def raw_objects(*kinds: str) -> dict[str, list[bytes]]:
     One statement, so that all kinds show the same state of the mirror.
     """
     found: dict[str, list[bytes]] = {kind: [] for kind in kinds}
-    with connection.cursor() as cursor, cursor.connection.cursor(binary=True) as quick:
+    # Django's own cursors bind on the client, and those cannot be told to answer in binary.
+    with connection.cursor() as cursor, psycopg.Cursor(cursor.connection) as quick:
         quick.execute(
             "SELECT kind, raw FROM devices_observed WHERE kind = ANY(%s) AND gone_at IS NULL",
             [list(kinds)],
+            binary=True,
         )
         for kind, raw in quick:
             found[kind].append(raw)
