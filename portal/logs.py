@@ -51,7 +51,10 @@ def configure(*, level: str, readable: bool) -> dict[str, Any]:
         "root": {"handlers": ["console"], "level": level},
         "loggers": {
             "django.request": {"level": "ERROR"},
-            "django_structlog": {"level": "WARNING"},
+            # Warns of every event stream that a closed page ends.
+            "django_structlog": {"level": "ERROR"},
+            # Errors name the task; a line for each one that went well is noise.
+            "celery": {"level": "WARNING"},
             "kubernetes": {"level": "WARNING"},
             "urllib3": {"level": "ERROR"},
         },
