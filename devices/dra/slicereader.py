@@ -256,15 +256,14 @@ def _attribute(raw: object) -> Attribute:
 
 
 def _old_share(resource: str, raw: Raw) -> NodeShare:
-    """1.36: a multiplier without a key counts devices; it defaults to 1."""
+    """1.36: a multiplier without a key counts devices; without either the scheduler adds zero."""
     if not raw.keys() <= {"capacityKey", "allocationMultiplier"}:
         return NodeShare(resource, UNKNOWN)
-    multiplier = raw.get("allocationMultiplier")
     return NodeShare(
         resource,
         "1.36",
         capacity_key=raw.get("capacityKey") or "",
-        multiplier=quantity("1" if multiplier is None else multiplier, "allocationMultiplier"),
+        multiplier=_optional(raw.get("allocationMultiplier"), "allocationMultiplier"),
     )
 
 

@@ -211,6 +211,13 @@ CODES = table(
         "It is charged until the Pod ends.",
     ),
     Code(
+        "LEDGER_COUNTED_TWICE",
+        Class.NEEDS_CLEANUP,
+        Who.PLATFORM,
+        "Two Pods are charged for a claim that may serve one Pod only.",
+        "It is counted once; find out which Pod should not have it.",
+    ),
+    Code(
         "LEDGER_UNKNOWN_SHAPE",
         Class.UNKNOWN,
         Who.PLATFORM,
