@@ -6,7 +6,7 @@ whatever the size of the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from django.db import transaction
 from devices import mirror
 from devices.dra.offers import ClassCount, Group, Tally, catalogue_counts
 from devices.dra.pluginpath import PluginCount, plugin_counts
+from devices.dra.quantity import read as read_quantity
 from devices.dra.snapshot import KINDS, Snapshot, read_json
 from devices.models import Offer
 from portal import news
@@ -81,7 +82,7 @@ def counts_json(found: ClassCount, plugin: PluginCount | None) -> dict[str, Any]
         }
         if plugin
         else None,
-        "groups": [_group(group) for group in found.groups[:GROUPS_SHOWN]],
+        "groups": alike(found.groups)[:GROUPS_SHOWN],
     }
 
 
@@ -98,24 +99,53 @@ def _tally(tally: Tally) -> dict[str, Any]:
     }
 
 
-def _group(group: Group) -> dict[str, Any]:
-    return {
-        **_tally(group.tally),
-        "words": group_words(group),
-        "driver": group.driver,
-        "attributes": dict(group.attributes),
-        "capacity": dict(group.capacity),
-        "nodes": group.nodes,
-        "partition": group.partition,
-        "shareable": group.shareable,
-    }
+def alike(groups: Iterable[Group]) -> list[dict[str, Any]]:
+    """Groups as people tell them apart: those that read the same are one, most devices first.
+
+    The rules keep apart what a selector could keep apart (a fabric's number, a port); a catalogue
+    that listed these would hide what is offered.
+    """
+    merged: dict[tuple[str, str], list[Group]] = {}
+    for group in groups:
+        merged.setdefault((group.driver, group_words(group)), []).append(group)
+    rows = [
+        {
+            **_sum([_tally(group.tally) for group in same]),
+            "words": words,
+            "driver": driver,
+            "kinds": len(same),
+            "capacity": dict(same[0].capacity),
+            "partition": same[0].partition,
+            "shareable": same[0].shareable,
+        }
+        for (driver, words), same in merged.items()
+    ]
+    return sorted(rows, key=lambda row: (-row["total"], row["words"]))
+
+
+def _sum(tallies: list[dict[str, Any]]) -> dict[str, int]:
+    figures = ("total", "free", "allocated", "shared", "unavailable", "unknown")
+    return {name: sum(tally[name] for tally in tallies) for name in figures}
 
 
 def group_words(group: Group) -> str:
-    """What a device of the group is, in a few words: "H100 80GB HBM3, memory 81559Mi"."""
+    """What a device of the group is, in a few words: "H100 80GB HBM3, memory 79.6 GiB"."""
     by_last = {name.rpartition("/")[2]: value for name, value in group.attributes.items()}
     name = next((by_last[key] for key in NAMING if key in by_last), group.driver)
     profile = by_last.get("profile")
     words = [f"{name} {profile}" if profile and profile not in name else name]
-    words += [f"{key.rpartition('/')[2]} {value}" for key, value in group.capacity.items()][:1]
+    for key, value in list(group.capacity.items())[:1]:
+        words.append(f"{key.rpartition('/')[2]} {in_binary_units(value)}")
     return ", ".join(words)
+
+
+def in_binary_units(text: str) -> str:
+    """A binary quantity as people read it: "81559Mi" → "79.6 GiB"; other texts as they are."""
+    if not text.endswith("i"):
+        return text
+    amount = read_quantity(text).nanos / 10**9
+    for suffix in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024 or suffix == "TiB":
+            break
+        amount /= 1024
+    return f"{amount:.1f}".removesuffix(".0") + f" {suffix}"

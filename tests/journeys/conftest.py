@@ -44,7 +44,7 @@ class Demo:
 
     address: str
     folder: Path
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | None
 
     @property
     def plane(self) -> ControlPlane:
@@ -84,13 +84,21 @@ def start_demo(folder: Path) -> Demo:
 
 
 def stop_demo(demo: Demo) -> None:
-    demo.process.send_signal(signal.SIGINT)
-    demo.process.wait(timeout=30)
+    if demo.process is not None:
+        demo.process.send_signal(signal.SIGINT)
+        demo.process.wait(timeout=30)
 
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """The demo that all journeys share; each of them uses names of its own."""
+    """The demo that all journeys share; each of them uses names of its own.
+
+    While writing a journey, BERTH_DEMO=8000:.demo takes the one that runs there already.
+    """
+    if "BERTH_DEMO" in os.environ:
+        port, folder = os.environ["BERTH_DEMO"].split(":", 1)
+        yield Demo(f"http://localhost:{port}", Path(folder).resolve(), None)
+        return
     running = start_demo(tmp_path_factory.mktemp("journey") / "demo")
     yield running
     stop_demo(running)

@@ -41,7 +41,7 @@ def token(token_cache: dict[str, str], request: pytest.FixtureRequest) -> str:
         sign_in: SignIn = request.getfixturevalue("sign_in")
         page = sign_in("avocet")
         page.goto("/account/tokens/")
-        page.get_by_label("Name").fill("crash")
+        page.get_by_label("Name", exact=True).fill("crash")
         page.get_by_label("Ask and release").check()
         page.get_by_role("button", name="Make").click()
         token_cache["token"] = page.locator("#new-token").inner_text().strip()

@@ -23,10 +23,10 @@ TIDEWATER = "/t/tidewater-vision"
 
 def ask_for_a_slice(page: Page, name: str) -> str:
     """Fills in the form as a person would; returns the new claim's public id."""
-    page.get_by_role("link", name="Catalogue").click()
+    page.get_by_role("link", name="Catalogue", exact=True).click()
     expect(page.get_by_role("heading", name="A100 slice, 10 GB")).to_be_visible()
     page.goto(f"{TIDEWATER}/ask/gpu/")
-    page.get_by_label("Name").fill(name)
+    page.get_by_label("Name", exact=True).fill(name)
     page.get_by_label("Namespace").select_option("tidewater-eval")
     page.get_by_text("10 GB", exact=True).click()
     expect(page.get_by_text("a100-mig-1g").first).to_be_attached()
@@ -88,7 +88,7 @@ def test_a_viewer_is_told_who_may_and_a_stranger_learns_nothing(
 def test_the_same_by_api(demo: Demo, sign_in: SignIn) -> None:
     page = sign_in("avocet")
     page.goto("/account/tokens/")
-    page.get_by_label("Name").fill("journey")
+    page.get_by_label("Name", exact=True).fill("journey")
     page.get_by_label("Ask and release").check()
     page.get_by_role("button", name="Make").click()
     token = page.locator("#new-token").inner_text().strip()
