@@ -18,7 +18,9 @@ CONTROLLER_MANAGER = "kube-controller-manager"
 # In the order of starting; stopping goes the other way.
 COMPONENTS = (ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
 PROXY = "proxy"  # not one of Kubernetes' parts: starts only where it is asked for
+ALL = (*COMPONENTS, PROXY)
 PORTS = (ETCD, "etcd-peer", API_SERVER, SCHEDULER, CONTROLLER_MANAGER, PROXY)
+FAULTS = "faults.json"  # in the control plane's folder: what the proxy does
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 # The features of devices that Berth shows, and the minor release of 1.x that first has the gate
@@ -239,7 +241,7 @@ def _proxy(at: Layout) -> list[str]:
         f"--target={at.ports[API_SERVER]}",
         f"--certificate={pair.certificate}",
         f"--key={pair.key}",
-        f"--faults={at.folder / 'faults.json'}",
+        f"--faults={at.folder / FAULTS}",
     ]
 
 

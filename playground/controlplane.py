@@ -11,9 +11,7 @@ the same data and, unless somebody else took them meanwhile, the same ports.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import fcntl
-import json
 import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from playground import history, readiness
+from playground import history, memory, readiness
 from playground.build import (
     DEFAULT_RELEASE,
     PlaygroundError,
@@ -31,12 +29,14 @@ from playground.build import (
     minor,
     say_nothing,
 )
-from playground.certificates import Authority, write_private
+from playground.certificates import Authority
 from playground.components import (
+    ALL,
     API_SERVER,
     COMPONENTS,
     CONTROLLER_MANAGER,
     ETCD,
+    FAULTS,
     PORTS,
     PROXY,
     SCHEDULER,
@@ -47,13 +47,12 @@ from playground.components import (
 )
 from playground.https import Answer, ask
 from playground.identities import ADMIN, ADMIN_GROUP, Identities
+from playground.memory import Memory
 from playground.ports import choose
-from playground.processes import Program
+from playground.programs import Programs
 from playground.proxy import Fault
 from playground.tokens import request_token
 
-PATIENCE = {PROXY: 0.5, SCHEDULER: 1.5, CONTROLLER_MANAGER: 1.5, API_SERVER: 4.0, ETCD: 2.0}
-ALL = (*COMPONENTS, PROXY)
 TOKEN_SECONDS = 30 * 24 * 3600
 
 
@@ -86,16 +85,11 @@ class ControlPlane:
         if unknown := set(components) - set(ALL):
             raise PlaygroundError(f"No such component: {', '.join(sorted(unknown))}.")
         self._identities = Identities(self.folder)
-        self._programs = {
-            name: Program(
-                self.folder / "run" / f"{name}.json", self.folder / "logs" / f"{name}.log"
-            )
-            for name in ALL
-        }
-        earlier = self._state().get("release", self.release)
-        if minor(str(earlier)) != minor(self.release):
+        self._programs = Programs(self.folder, self.components)
+        earlier = Memory.read(self.folder)
+        if earlier and minor(earlier.release) != minor(self.release):
             raise PlaygroundError(
-                f"{self.folder} holds data of release {earlier}: wipe it first, or give "
+                f"{self.folder} holds data of release {earlier.release}: wipe it first, or give "
                 f"release {self.release} a folder of its own."
             )
 
@@ -105,13 +99,17 @@ class ControlPlane:
 
         Raises `PlaygroundError` where there was none.
         """
-        try:
-            state = json.loads((Path(folder) / "plane.json").read_text())
-            options = {k: state[k] for k in ("gates", "emulated_version", "components")}
-            tuning = Tuning.read(state["tuning"])
-            return cls(folder, state["release"], tuning=tuning, **options)
-        except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
-            raise PlaygroundError(f"There is no control plane in {folder}.") from error
+        known = Memory.read(Path(folder))
+        if known is None:
+            raise PlaygroundError(f"There is no control plane in {folder}.")
+        return cls(
+            folder,
+            known.release,
+            gates=known.gates,
+            emulated_version=known.emulated_version,
+            components=known.components,
+            tuning=known.tuning,
+        )
 
     # Addresses and identities
 
@@ -123,7 +121,7 @@ class ControlPlane:
     @property
     def proxy_url(self) -> str:
         """The proxy's URL, for kubeconfigs of those who shall suffer `set_fault`."""
-        self._program(PROXY)
+        self._programs[PROXY]
         return f"https://127.0.0.1:{self._ports()[PROXY]}"
 
     @property
@@ -225,8 +223,8 @@ class ControlPlane:
         build(self.release, tell)
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._exclusively(), contextlib.ExitStack() as undo:
-            undo.callback(self._stop_all)  # also for Ctrl-C in the middle
-            self._end_leftovers(tied)
+            undo.callback(self._programs.stop_all)  # also for Ctrl-C in the middle
+            self._programs.end_leftovers(tied=tied)
             for attempt in range(3):
                 try:
                     self._start_all(tied)
@@ -234,7 +232,7 @@ class ControlPlane:
                 except PlaygroundError as error:
                     if attempt == 2 or "address already in use" not in str(error):
                         raise
-                    self._stop_all()
+                    self._programs.stop_all()
             readiness.wait_for_default_objects(self.ask, self.components, self.tuning)
             undo.pop_all()
         return self
@@ -243,14 +241,14 @@ class ControlPlane:
         """Scheduler and controllers, API server, etcd: TERM, then KILL; at most 10 s together."""
         if self.folder.exists():
             with self._exclusively():
-                self._stop_all()
+                self._programs.stop_all()
 
     def wipe(self) -> None:
         """Stops, and removes data, certificates, kubeconfigs and logs."""
         self.stop()
         for name in ("data", "certs", "kubeconfigs", "logs", "run"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        for name in ("plane.json", "faults.json", "lock"):
+        for name in (memory.FILE, FAULTS, "lock"):
             (self.folder / name).unlink(missing_ok=True)
         self._identities = Identities(self.folder)
         with contextlib.suppress(OSError):  # somebody keeps other things in it
@@ -271,11 +269,7 @@ class ControlPlane:
 
     def stop_component(self, name: str, *, kill: bool = False) -> None:
         """Ends one component; with `kill` at once, as a crash. Ending a stopped one is fine."""
-        program = self._program(name)
-        if kill:
-            program.kill()
-        else:
-            program.stop(PATIENCE[name])
+        self._programs.stop(name, kill=kill)
 
     def start_component(self, name: str, *, tied: bool | None = None) -> None:
         """Starts one component again and waits until it is ready.
@@ -283,35 +277,30 @@ class ControlPlane:
         It is tied to this process where that is asked for, or where other components are.
         """
         if tied is None:
-            tied = any(self._programs[other].tied_here for other in self.components)
+            tied = self._programs.any_tied_here()
         self._start(name, tied)
         self._wait_ready(name)
 
     def pause(self, name: str) -> None:
         """Freezes a component (SIGSTOP): connections stay open and nobody answers."""
-        self._program(name).pause()
+        self._programs[name].pause()
 
     def resume(self, name: str) -> None:
         """Lets a paused component go on."""
-        self._program(name).signal(signal.SIGCONT)
+        self._programs[name].signal(signal.SIGCONT)
 
     def set_fault(self, fault: Fault) -> None:
         """What is wrong with the way through the proxy from now on; `Fault()` mends it."""
-        self._program(PROXY)
-        fault.write(self.folder / "faults.json")
+        self._programs[PROXY]
+        fault.write(self.folder / FAULTS)
 
     def states(self) -> dict[str, str]:
         """`running`, `paused` or `stopped` for each component of this control plane."""
-        words = {}
-        for name in self.components:
-            found = self._program(name).running()
-            words[name] = "stopped" if found is None else "paused" if found.paused else "running"
-        return words
+        return self._programs.states()
 
     def pids(self) -> dict[str, int]:
         """Process ids of the components that run."""
-        found = {name: self._program(name).running() for name in self.components}
-        return {name: process.pid for name, process in found.items() if process}
+        return self._programs.pids()
 
     def compact(self) -> int:
         """Restarts the API server without its history: older resourceVersions get 410.
@@ -326,15 +315,10 @@ class ControlPlane:
 
     # Inside
 
-    def _program(self, name: str) -> Program:
-        if name not in self.components:
-            raise PlaygroundError(f"This control plane has no {name}.")
-        return self._programs[name]
-
     def _start_all(self, tied: bool) -> None:
         """In two steps: the scheduler gives up at once where no API server answers."""
         self._choose_ports()
-        (self.folder / "faults.json").unlink(missing_ok=True)
+        (self.folder / FAULTS).unlink(missing_ok=True)
         for name in (SCHEDULER, CONTROLLER_MANAGER):
             self._identities.write_component(name, self.url)
         for step in ((ETCD, API_SERVER), (CONTROLLER_MANAGER, SCHEDULER, PROXY)):
@@ -345,42 +329,14 @@ class ControlPlane:
                 self._wait_ready(name)
 
     def _start(self, name: str, tied: bool) -> None:
-        program, wanted = self._program(name), command(name, self._layout())
-        theirs_is_fine = program.tied_here or not (tied or program.tied)
-        if program.running() and program.command() == wanted and theirs_is_fine:
-            program.signal(signal.SIGCONT)
-        else:
-            program.stop(PATIENCE[name])
-            program.start(wanted, environment(name), tied=tied)
+        wanted = command(name, self._layout())
+        self._programs.start(name, wanted, environment(name), tied=tied)
 
-    def _end_leftovers(self, tied: bool) -> None:
-        """Ends what is not one of ours any more, and with `tied` all that is not tied to us."""
-        for name in reversed(ALL):
-            program = self._programs[name]
-            if name not in self.components or (tied and not program.tied_here):
-                program.stop(PATIENCE[name])
-
-    def _stop_all(self) -> None:
-        """Those that only talk to the API server first and together, etcd last."""
-        clients = (PROXY, SCHEDULER, CONTROLLER_MANAGER)
-        for name in clients:
-            self._programs[name].signal(signal.SIGTERM)
-            self._programs[name].signal(signal.SIGCONT)
-        for name in (*clients, API_SERVER, ETCD):
-            self._programs[name].stop(PATIENCE[name])
-
-    def _state(self) -> dict[str, Any]:
-        try:
-            read = json.loads((self.folder / "plane.json").read_text())
-        except (FileNotFoundError, ValueError):
-            return {}
-        return read if isinstance(read, dict) else {}
-
-    def _ports(self) -> dict[str, int]:
-        ports: dict[str, int] = self._state().get("ports", {})
-        if not ports:
+    def _ports(self) -> Mapping[str, int]:
+        known = Memory.read(self.folder)
+        if known is None:
             raise PlaygroundError(f"The control plane in {self.folder} was never started.")
-        return ports
+        return known.ports
 
     def _choose_ports(self) -> None:
         """Keeps the ports of the last run where they are free or still ours.
@@ -388,22 +344,21 @@ class ControlPlane:
         Where the API server has to move, the kubeconfigs handed out move with it; clients that
         are running have read theirs already and must be started again.
         """
-        before: dict[str, int] = self._state().get("ports", {})
+        earlier = Memory.read(self.folder)
+        before = earlier.ports if earlier else {}
         owners = {port: ETCD if port.startswith(ETCD) else port for port in PORTS}
-        ours = {port for port, owner in owners.items() if self._programs[owner].running()}
-        ports = choose(PORTS, before, ours)
-        state = {
-            "release": self.release,
-            "ports": ports,
-            "gates": self.gates,
-            "emulated_version": self.emulated_version,
-            "components": list(self.components),
-            "tuning": dataclasses.asdict(self.tuning),
-        }
-        write_private(self.folder / "plane.json", json.dumps(state, indent=2).encode())
+        running = self._programs.running()
+        ours = {port for port, owner in owners.items() if owner in running}
+        Memory(
+            self.release,
+            self.gates,
+            self.emulated_version,
+            self.components,
+            self.tuning,
+            choose(PORTS, before, ours),
+        ).write(self.folder)
         if API_SERVER in before:
-            old = f"https://127.0.0.1:{before[API_SERVER]}"
-            self._identities.move(old, self.url)
+            self._identities.move(f"https://127.0.0.1:{before[API_SERVER]}", self.url)
 
     def _layout(self) -> Layout:
         return Layout(
@@ -417,7 +372,7 @@ class ControlPlane:
         )
 
     def _wait_ready(self, name: str) -> None:
-        readiness.wait_until_ready(name, self._program(name), self._layout())
+        readiness.wait_until_ready(name, self._programs[name], self._layout())
 
     @contextlib.contextmanager
     def _exclusively(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from playground import memory
 from playground.build import DEFAULT_RELEASE, Progress, build, releases
 from playground.components import COMPONENTS, PROXY
 from playground.controlplane import ControlPlane
@@ -41,7 +42,7 @@ def up_arguments(parser: argparse.ArgumentParser) -> None:
 def run_up(options: argparse.Namespace) -> int:
     """Returns when all is ready; given no options, a known folder starts as it was."""
     asked = (options.release, options.gates, options.emulated_version, options.without)
-    if (options.folder / "plane.json").exists() and not any(asked) and not options.proxy:
+    if (options.folder / memory.FILE).exists() and not any(asked) and not options.proxy:
         plane = ControlPlane.open(options.folder)
     else:
         components = [name for name in COMPONENTS if name not in (options.without or ())]

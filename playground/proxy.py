@@ -72,9 +72,10 @@ REPLIES = {
 class Fault:
     """What is wrong with the way to the API server; the default is: nothing.
 
-    `delay` seconds before each piece in either direction. `cut_after` bytes towards the client (TLS
-    included; of a record of up to 16 KiB that is cut the client sees nothing) each connection is
-    cut, those that are open at once where it is 0. `refuse`: nobody listens. `stall`: connections open and nothing comes. `answer`: a key of `REPLIES`.
+    `delay` seconds before each piece in either direction. `cut_after` bytes towards the client each
+    connection is cut, those that are open at once where it is 0 (bytes of TLS: of a record, up to
+    16 KiB, that is cut the client sees nothing). `refuse`: nobody listens. `stall`: connections
+    open and nothing comes. `answer`: a key of `REPLIES`.
     """
 
     delay: float = 0.0
