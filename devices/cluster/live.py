@@ -82,11 +82,20 @@ class _Session:
 class Transport:
     """Sends requests with the credentials of a kubeconfig, or (empty) of the Pod's own account.
 
-    Raises the ClusterError that a failed answer is; Unreachable where there is none.
+    Raises the ClusterError that a failed answer is; Unreachable where there is none, or none
+    within `connect_seconds` and, between two pieces of it, `read_seconds`.
     """
 
-    def __init__(self, kubeconfig: str = ""):
+    def __init__(
+        self,
+        kubeconfig: str = "",
+        *,
+        connect_seconds: float = CONNECT_SECONDS,
+        read_seconds: float = READ_SECONDS,
+    ):
         self._kubeconfig = kubeconfig
+        self._connect_seconds = connect_seconds
+        self._read_seconds = read_seconds
         self._session: _Session | None = None
         self._lock = threading.Lock()
 
@@ -112,7 +121,7 @@ class Transport:
         content_type: str = JSON,
         accept: str = JSON,
         tested: bool = False,
-        read_seconds: float = READ_SECONDS,
+        read_seconds: float | None = None,
     ) -> urllib3.BaseHTTPResponse:
         """One request, and once more with fresh credentials after a 401; the body is unread.
 
@@ -131,7 +140,9 @@ class Transport:
                     f"{session.settings.host}{path}{'?' if asked else ''}{asked}",
                     body=None if body is None else dumps(body),
                     headers=headers,
-                    timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds),
+                    timeout=urllib3.Timeout(
+                        connect=self._connect_seconds, read=read_seconds or self._read_seconds
+                    ),
                     preload_content=False,
                     retries=False,
                     redirect=False,

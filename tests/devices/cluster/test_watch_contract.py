@@ -1,0 +1,185 @@
+"""Watches against the real API servers, through a proxy that cuts, stalls and lies."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from devices.cluster import connect
+from devices.cluster.apiserver import ApiServer
+from devices.cluster.decoding import loads
+from devices.cluster.gateway import Change, Expired, Ref, Unreachable
+from devices.cluster.live import Transport
+from playground.controlplane import ControlPlane
+from playground.proxy import Fault, Proxy
+from tests.devices.cluster.objects import a_config_map
+from tests.playground.plane import NEWEST, built
+
+
+@pytest.fixture
+def proxy(plane):
+    port = int(plane.url.rpartition(":")[2])
+    with Proxy(port, plane.authority.server("proxy")) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def through(plane, proxy):
+    return connect(plane.kubeconfig("playground-admin", ["system:masters"], server=proxy.url))
+
+
+def test_a_watch_starts_where_the_list_ended(gateway, namespace):
+    gateway.create(a_config_map("a", namespace))
+    since = gateway.list("ConfigMap", namespace=namespace).version
+    gateway.create(a_config_map("b", namespace))
+    event = next(gateway.watch("ConfigMap", since, namespace=namespace))
+    assert (event.change, event.obj["metadata"]["name"]) == (Change.ADDED, "b")
+
+
+def test_a_watch_tells_of_every_change_and_then_ends_in_order(gateway, namespace):
+    since = gateway.list("ConfigMap", namespace=namespace).version
+    ref = Ref("ConfigMap", "a", namespace)
+    gateway.create(a_config_map("a", namespace, x="1"))
+    gateway.merge(ref, {"data": {"x": "2"}})
+    gateway.delete(ref)
+    events = list(gateway.watch("ConfigMap", since, namespace=namespace, timeout_seconds=2))
+    changes = [e.change for e in events if e.change is not Change.BOOKMARK]
+    assert changes == [Change.ADDED, Change.MODIFIED, Change.DELETED]
+    assert [int(e.version) for e in events] == sorted(int(e.version) for e in events)
+
+
+def test_a_watch_by_label_tells_who_left_the_selection(gateway, namespace):
+    since = gateway.list("ConfigMap", namespace=namespace).version
+    labelled = a_config_map("a", namespace)
+    labelled["metadata"]["labels"] = {"berth.dev/tenant": "apollo"}
+    gateway.create(labelled)
+    gateway.merge(
+        Ref("ConfigMap", "a", namespace), {"metadata": {"labels": {"berth.dev/tenant": None}}}
+    )
+    events = gateway.watch(
+        "ConfigMap", since, namespace=namespace, labels="berth.dev/tenant", timeout_seconds=2
+    )
+    changes = [e.change for e in events if e.change is not Change.BOOKMARK]
+    assert changes == [Change.ADDED, Change.DELETED]
+
+
+def test_bookmarks_move_a_silent_watch_on(gateway, namespace):
+    """The API server sends one 2 s before it ends a watch, so that the next can resume from it."""
+    since = gateway.list("ConfigMap", namespace=namespace).version
+    for number in range(3):
+        gateway.create(a_config_map(f"elsewhere-{namespace}-{number}", "default"))
+    events = list(gateway.watch("ConfigMap", since, namespace=namespace, timeout_seconds=4))
+    assert {event.change for event in events} == {Change.BOOKMARK}
+    assert int(events[-1].version) > int(since)
+    for number in range(3):
+        gateway.delete(Ref("ConfigMap", f"elsewhere-{namespace}-{number}", "default"))
+
+
+def test_a_watch_is_ended_from_another_thread_at_once(gateway, namespace):
+    watch = gateway.stream("ConfigMap", gateway.list("ConfigMap", namespace=namespace).version)
+    threading.Timer(0.3, watch.close).start()
+    began = time.monotonic()
+    assert list(watch) == []
+    assert time.monotonic() - began < 2
+
+
+def test_objects_made_while_pages_are_read_are_neither_missed_nor_doubled(gateway, namespace):
+    """A list in small pages while objects come and go, then the watch from the list's version."""
+    for number in range(200):
+        gateway.create(a_config_map(f"m{number:04}", namespace))
+    seen: list[str] = []
+    version = ""
+    for turn, page in enumerate(gateway.pages("ConfigMap", namespace=namespace, size=20)):
+        version = page.version
+        seen += [loads(item)["metadata"]["name"] for item in page.items]
+        gateway.create(a_config_map(f"n{turn:04}", namespace))
+        gateway.delete(Ref("ConfigMap", f"m{turn * 3:04}", namespace))
+        gateway.merge(Ref("ConfigMap", f"m{turn * 3 + 1:04}", namespace), {"data": {"x": "1"}})
+    assert len(seen) == len(set(seen)) == 201
+    have = set(seen)
+    for event in gateway.watch("ConfigMap", version, namespace=namespace, timeout_seconds=2):
+        if event.change is Change.BOOKMARK:
+            continue
+        name = event.obj["metadata"]["name"]
+        assert (name in have) is (event.change is not Change.ADDED), (event.change, name)
+        (have.discard if event.change is Change.DELETED else have.add)(name)
+    now = {obj["metadata"]["name"] for obj in gateway.list("ConfigMap", namespace=namespace).items}
+    assert have == now
+    assert turn == 10
+
+
+def test_a_watch_cut_in_mid_line_counts_whole_lines_only(gateway, namespace, through, proxy):
+    since = gateway.list("ConfigMap", namespace=namespace).version
+    big = "x" * 20_000
+    for number in range(20):
+        gateway.create(a_config_map(f"m{number:02}", namespace, big=big))
+    proxy.set(Fault(cut_after=150_000))
+    seen: list[str] = []
+    with pytest.raises(Unreachable):
+        for event in through.watch("ConfigMap", since, namespace=namespace):
+            seen.append(event.obj["metadata"]["name"])
+            since = event.version
+    assert 0 < len(seen) < 20
+    proxy.mend()
+    for event in through.watch("ConfigMap", since, namespace=namespace, timeout_seconds=2):
+        if event.change is not Change.BOOKMARK:
+            seen.append(event.obj["metadata"]["name"])
+    assert seen == [f"m{number:02}" for number in range(20)]
+
+
+@pytest.mark.parametrize(
+    "fault, says",
+    [
+        pytest.param(Fault(refuse=True), "refused", id="nobody listens"),
+        pytest.param(Fault(answer="500"), "etcdserver: request timed out", id="500"),
+        pytest.param(Fault(answer="html"), "no .* in the answer", id="a page of a proxy"),
+        pytest.param(Fault(answer="html-502"), "Sign in", id="a page with 502"),
+        pytest.param(Fault(cut_after=0), None, id="cut at once"),
+        pytest.param(Fault(cut_after=40_000), None, id="cut in the middle of the answer"),
+    ],
+)
+def test_a_broken_way_is_unreachable(gateway, namespace, through, proxy, fault, says):
+    for number in range(4):
+        gateway.create(a_config_map(f"m{number}", namespace, big="x" * 30_000))
+    proxy.set(fault)
+    with pytest.raises(Unreachable, match=says):
+        through.list("ConfigMap", namespace=namespace)
+    with pytest.raises(Unreachable):
+        list(through.watch("ConfigMap", "1", namespace=namespace))
+    proxy.mend()
+    assert len(through.list("ConfigMap", namespace=namespace).items) >= 4
+
+
+def test_a_busy_server_says_when_to_come_back(through, proxy):
+    proxy.set(Fault(answer="429"))
+    with pytest.raises(Unreachable) as caught:
+        through.list("Namespace")
+    assert (caught.value.status, caught.value.retry_after) == (429, 1.0)
+
+
+def test_a_server_that_says_nothing_is_given_up_after_the_timeout(plane, proxy):
+    kubeconfig = plane.kubeconfig("playground-admin", ["system:masters"], server=proxy.url)
+    impatient = ApiServer(Transport(str(kubeconfig), connect_seconds=1.0, read_seconds=1.0))
+    impatient.list("Namespace")
+    proxy.set(Fault(stall=True))
+    began = time.monotonic()
+    with pytest.raises(Unreachable):
+        impatient.list("Namespace")
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.cluster
+def test_forgotten_history_is_expired_at_the_start_and_a_new_list_mends_it(tmp_path):
+    with ControlPlane(tmp_path, built(NEWEST), components=("etcd", "kube-apiserver")) as plane:
+        gateway = connect(plane.admin_kubeconfig)
+        since = gateway.list("ConfigMap").version
+        for number in range(3):
+            gateway.create(a_config_map(f"m{number}", "default"))
+        plane.compact()
+        with pytest.raises(Expired):
+            list(gateway.watch("ConfigMap", since, timeout_seconds=2))
+        listing = gateway.list("ConfigMap", namespace="default")
+        assert {obj["metadata"]["name"] for obj in listing.items} >= {"m0", "m1", "m2"}
+        list(gateway.watch("ConfigMap", listing.version, timeout_seconds=1))
