@@ -51,7 +51,7 @@ class Progress:
     def __str__(self) -> str:
         if self.total:
             return f"{self.step}: {self.done:,} of {self.total:,} packages"
-        return f"{self.step}: {self.done:,}" if self.done else self.step
+        return f"{self.step}: {self.done:,} modules" if self.done else self.step
 
 
 Tell = Callable[[Progress], None]
@@ -216,9 +216,13 @@ def _build_into(target: Path, release: str, tell: Tell, cancelled: threading.Eve
     try:
         step = f"Fetching Kubernetes {release}"
         tell(Progress(step))
-        packages = 0
-        for count, _ in enumerate(_run([go, "list", "-deps", "."], module, environment, cancelled)):
-            packages = count + 1
+        packages = fetched = 0
+        for line in _run([go, "list", "-deps", "."], module, environment, cancelled):
+            if line.startswith("go: downloading"):
+                fetched += 1
+                tell(Progress(step, fetched))
+            else:
+                packages += 1
         step = f"Building Kubernetes {release}"
         tell(Progress(step, 0, packages))
         command = [*_build_command(go, release), "-o", str(out / PROGRAM), "."]
@@ -256,11 +260,12 @@ def _run(
     ended = threading.Event()
     watcher = threading.Thread(target=_kill_when, args=(cancelled, ended, process), daemon=True)
     watcher.start()
-    tail: list[str] = []
+    said: list[str] = []
     assert process.stdout is not None
     try:
         for line in process.stdout:
-            tail = [*tail[-19:], line.rstrip()]
+            if " " in line:  # words, not the name of a package
+                said = [*said[-19:], line.rstrip()]
             yield line.rstrip()
         code = process.wait()
     finally:
@@ -271,7 +276,7 @@ def _run(
         process.stdout.close()
         watcher.join()
     if code:
-        raise BuildError(_sentence("\n".join(tail), cancelled.is_set()))
+        raise BuildError(_sentence("\n".join(said), cancelled.is_set()))
 
 
 def _kill_when(
