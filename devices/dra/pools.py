@@ -57,15 +57,23 @@ def pools(snapshot: Snapshot) -> Mapping[PoolKey, Pool]:
 
 
 def why_invalid(
-    named: Sequence[Slice], counting: Sequence[Slice], others: Sequence[Slice] = ()
+    named: Sequence[Slice],
+    counting: Sequence[Slice],
+    others: Sequence[Slice] = (),
+    *,
+    ignore_counters: bool = False,
 ) -> str:
     """Why a set of slices is no valid pool, in upstream's words, or nothing.
 
     ``named`` are slices whose device names must differ; ``counting`` hold the counter sets;
-    ``others`` are checked for the counters they consume only.
+    ``others`` are checked for the counters they consume only. Without partitionable devices the
+    scheduler does not look at counters at all.
     """
+    duplicate = _duplicate_device(named)
+    if ignore_counters:
+        return duplicate
     return (
-        _duplicate_device(named)
+        duplicate
         or _duplicate_counter_set(counting)
         or _unknown_counter(counting, (*named, *others))
     )

@@ -135,21 +135,24 @@ class Selector:
         return key
 
     def _evaluate(self, device: Device, driver: str) -> Outcome:
+        value = self.value(device, driver)
+        if isinstance(value, bool | Fault):
+            return value
+        return Fault(f"CEL result of type {type_name(value)} could not be converted to bool")
+
+    def value(self, device: Device, driver: str) -> Any:
+        """What the expression yields for a device, of whatever type, or a Fault."""
         broken = _unsupported(device, self.lists)
         if broken:
             return Fault(broken)
         try:
-            names = variables(device, driver)
-            value = self.run(Scope(names, MOST_COST))
+            return self.run(Scope(variables(device, driver), MOST_COST))
         except SemverError as error:
             return Fault(f"parse semantic version: {error}")
         except CelError as error:
             return Fault(str(error))
         except RecursionError:
             return Fault("the expression is nested too deeply")
-        if not isinstance(value, bool):
-            return Fault(f"CEL result of type {type_name(value)} could not be converted to bool")
-        return value
 
 
 def compile_selector(expression: str, gates: Gates | None = None) -> Selector:
@@ -158,6 +161,11 @@ def compile_selector(expression: str, gates: Gates | None = None) -> Selector:
     """
     gates = gates or Gates()
     return _compiled(expression, gates.at_least("1.37") or gates.lists, True)
+
+
+def compile_derived(expression: str, gates: Gates) -> Selector:
+    """An expression that derives an attribute: like a selector, but its result need not be bool."""
+    return _compiled(expression, gates.at_least("1.37") or gates.lists, True, any_result=True)
 
 
 def why_refused(expression: str, gates: Gates | None = None) -> str | None:
@@ -275,7 +283,7 @@ def _overload(name: str, text: str) -> cel.Overload:
 
 
 @lru_cache(maxsize=2048)
-def _compiled(expression: str, lists: bool, dynamic: bool) -> Selector:
+def _compiled(expression: str, lists: bool, dynamic: bool, *, any_result: bool = False) -> Selector:
     engine = _engine(dynamic)
     text = _HAS_FIELD.sub(lambda found: found.group(1) or "true", expression)
     try:
@@ -286,7 +294,7 @@ def _compiled(expression: str, lists: bool, dynamic: bool) -> Selector:
             raise Unmodelled(f"the CEL function {min(missing)} is not modelled here") from error
         raise SelectorError(_first_line(str(error))) from error
     checked = read_checked(data)
-    _check(checked, dynamic)
+    _check(checked, dynamic, any_result)
     return Selector(expression, checked.root, _paths(checked.root), lists, compiled(checked.root))
 
 
@@ -294,10 +302,10 @@ def _first_line(error: str) -> str:
     return error.removeprefix("INVALID_ARGUMENT: ").split("\n", 1)[0].replace("ERROR: <input>:", "")
 
 
-def _check(checked: Checked, dynamic: bool) -> None:
+def _check(checked: Checked, dynamic: bool, any_result: bool) -> None:
     """What cel-go's validators check beyond types: results, mixed lists, literal patterns."""
     result = checked.types.get(checked.root.id, "dyn")
-    if result not in ("bool", "dyn" if dynamic else ANY):
+    if not any_result and result not in ("bool", "dyn" if dynamic else ANY):
         raise SelectorError(f"must evaluate to bool or the unknown type, not {result}")
     parents = {id(child): node for node in walk(checked.root) for child in children(node)}
     for node in walk(checked.root):

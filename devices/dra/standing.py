@@ -9,7 +9,7 @@ from enum import StrEnum
 from devices.dra.claims import DeviceKey
 from devices.dra.pools import Pool, PoolKey, counter_sets, pools
 from devices.dra.quantity import Quantity
-from devices.dra.slices import Device, Slice
+from devices.dra.slices import CounterSet, Device, Slice
 from devices.dra.snapshot import Snapshot
 from devices.dra.taints import DeviceTaint
 from devices.dra.usage import Usage, usage
@@ -78,12 +78,14 @@ def _rule_taints(snapshot: Snapshot, piece: Slice) -> Sequence[tuple[str, Device
     )
 
 
-def counters_left(pool_slices: Sequence[Slice], used: Usage) -> dict[str, dict[str, Quantity]]:
+def counters_left(
+    slices: Sequence[Slice], used: Usage, sets: Mapping[str, CounterSet]
+) -> dict[str, dict[str, Quantity]]:
     """By counter set and counter, what allocated devices of the pool leave; may be negative."""
-    left = {name: dict(found.counters) for name, found in counter_sets(pool_slices).items()}
+    left = {name: dict(found.counters) for name, found in sets.items()}
     if not left:
         return left
-    for piece in pool_slices:
+    for piece in slices:
         for device in piece.devices:
             if device.consumes and used.taken((piece.driver, piece.pool, device.name)):
                 for use in device.consumes:
@@ -108,7 +110,7 @@ def _standings(snapshot: Snapshot) -> Mapping[str, Sequence[Standing]]:
     out: dict[str, Sequence[Standing]] = {}
     for pool in pools(snapshot).values():
         whole_pool = INVALID if pool.invalid else INCOMPLETE if pool.incomplete else None
-        left = counters_left(pool.slices, used) if whole_pool is None else {}
+        left = counters_left(pool.slices, used, counter_sets(pool.slices))
         for piece in pool.slices:
             if whole_pool is not None:
                 out[piece.name] = tuple(

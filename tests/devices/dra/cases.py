@@ -59,7 +59,7 @@ def oracles() -> list[Oracle]:
     """Every ORACLE line of every case."""
     found = []
     line = re.compile(
-        r"^# ORACLE: (claim|template)/(\S+)@(\S+) => (OK|NO|NODE-ERROR|FATAL) ?(.*)$", re.MULTILINE
+        r"^# ORACLE: (claim|template)/(\S+)@(\S+) => (OK|NODE-ERROR|NO|FATAL) ?(.*)$", re.MULTILINE
     )
     for path in PATHS:
         for kind, name, node, verdict, rest in line.findall(path.read_text()):
