@@ -7,6 +7,8 @@ from typing import Any
 
 from django import template
 
+from devices.dra.codes import CODES
+
 register = template.Library()
 
 
@@ -23,6 +25,16 @@ def merged(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             known = kind[figure] is not None and group[figure] is not None
             kind[figure] = kind[figure] + group[figure] if known else None
     return sorted(kinds.values(), key=lambda kind: -(kind["total"] or 0))
+
+
+@register.filter
+def because(code: str) -> str:
+    """A code's words in mid-sentence: 'other partitions of the same hardware are in use'."""
+    known = CODES.get(code)
+    if known is None:
+        return code
+    words = known.words.rstrip(".")
+    return words[0].lower() + words[1:]
 
 
 @register.filter

@@ -137,12 +137,6 @@ def _status(context: Context, found: Status, word: str, classes: str) -> SafeStr
     )
 
 
-@register.filter
-def code_words(value: str) -> str:
-    """A code inside a sentence: 'POOL_INCOMPLETE' → 'pool incomplete'."""
-    return str(value).replace("_", " ").lower()
-
-
 @register.simple_tag(takes_context=True)
 def age(
     context: Context,
@@ -172,6 +166,14 @@ def age(
         format_html(' data-after="{}"', after) if after else "",
         " ".join(part for part in (before, words.since(moment, now), after) if part),
     )
+
+
+@register.simple_tag(takes_context=True)
+def age_of(context: Context, cluster: Any, before: str = "", after: str = "") -> SafeString:
+    """`{% age_of cluster %}`: the age of what the mirror shows; lost where the cluster is away."""
+    lost = getattr(cluster, "state", "") == "unreachable"
+    when = getattr(cluster, "as_of", None)
+    return age(context, when, getattr(cluster, "window", 60), before, after, lost)
 
 
 @register.simple_tag
