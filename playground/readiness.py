@@ -18,7 +18,7 @@ from playground.components import (
 from playground.https import Answer, ask, words
 from playground.processes import Program
 
-READY_WITHIN = 60.0  # seconds; 3 to 5 on two idle cores
+READY_WITHIN = 120.0  # seconds; 3 to 5 on two idle cores, 15 beside a build
 CLAIM_CONTROLLER = "resource-claim-controller"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 # Each component's port and the path that tells whether it is ready.
