@@ -46,7 +46,8 @@ class Found:
 def turn(public_id: str, *, gateway: Gateway, now: datetime) -> bool:
     """Brings the cluster to what one ask wants and records what is seen.
 
-    Returns False where another turn is at work (the outbox line stays, so it is not forgotten).
+    Returns False where another turn is at work; that one calls for the next when it ends, and the
+    outbox line stays, so nothing is forgotten.
     Raises `ClusterError` with `retry` where asking again can help; the reason stands on the row.
     """
     claim = Claim.objects.select_related("tenant", "namespace").get(public_id=public_id)
@@ -64,9 +65,8 @@ def turn(public_id: str, *, gateway: Gateway, now: datetime) -> bool:
             news.publish(["claims", f"claim-{public_id}"], tenant=claim.tenant.slug)
         outbox.settle(RECONCILE, public_id, through=through)
     finally:
-        claim.drop_lease(holder)
-    if outbox.newest(RECONCILE, public_id) > through:
-        outbox.hint(RECONCILE, public_id)
+        if claim.drop_lease(holder):
+            outbox.hint(RECONCILE, public_id)
     return True
 
 
@@ -74,9 +74,8 @@ def _agree(claim: Claim, gateway: Gateway, now: datetime) -> dict[str, Any]:
     """Does what is to do and returns the fields to record; faults that may pass are raised on."""
     try:
         found = look(gateway, claim.wish())
-        made = _do(claim, gateway, found)
-        if made:
-            found = Found((*found.objects, *made))
+        if _do(claim, gateway, found):
+            found = look(gateway, claim.wish())
         return _seen(claim, found, now)
     except ClusterError as error:
         if error.retry and not isinstance(error, Conflict):
@@ -98,23 +97,24 @@ def look(gateway: Gateway, wish: ClaimWish) -> Found:
     return Found(tuple(objects))
 
 
-def _do(claim: Claim, gateway: Gateway, found: Found) -> list[dict[str, Any]]:
+def _do(claim: Claim, gateway: Gateway, found: Found) -> bool:
+    """Returns whether anything had to be done."""
     wish = claim.wish()
     wanted = claim_objects(wish) if claim.wanted and claim.state != State.FAILED else []
     acts = changes(wanted, found.objects, made_before=bool(claim.object_uid), mine=MINE)
-    return [obj for act in acts if (obj := perform(gateway, act, wish)) is not None]
+    for act in acts:
+        perform(gateway, act, wish)
+    return bool(acts)
 
 
-def perform(gateway: Gateway, act: Act, wish: ClaimWish) -> dict[str, Any] | None:
-    """One act on the cluster; doing it twice changes nothing. Returns what was made, or None."""
+def perform(gateway: Gateway, act: Act, wish: ClaimWish) -> None:
+    """One act on the cluster; doing it twice changes nothing."""
     match act:
         case Make(obj):
             ensure_namespace(gateway, wish)
-            made = gateway.apply(dict(obj), manager=Manager.CLAIM)
-            return {**made, "kind": str(obj["kind"])}
+            gateway.apply(dict(obj), manager=Manager.CLAIM)
         case Remove(kind, namespace, name, uid):
             gateway.delete(Ref(kind, name, namespace), uid=uid)
-            return None
 
 
 def ensure_namespace(gateway: Gateway, wish: ClaimWish) -> None:

@@ -68,6 +68,7 @@ class Claim(models.Model):
     looked_at = models.DateTimeField(null=True)
     lease = models.CharField(max_length=32, blank=True)
     lease_until = models.DateTimeField(null=True)
+    woken = models.BooleanField(default=False, help_text="A turn came while another had the lease.")
     revision = models.PositiveIntegerField(default=1)
 
     objects = ClaimQuerySet.as_manager()
@@ -108,13 +109,27 @@ class Claim(models.Model):
         )
 
     def take_lease(self, holder: str, now: datetime) -> bool:
-        """True where this turn may act; another turn's lease runs out by itself when that dies."""
+        """True where this turn may act; another turn's lease runs out by itself when that dies.
+
+        Where another turn is at work the row remembers that somebody came, and that turn's
+        `drop_lease` says so: what was news to the one must not be lost on the other.
+        """
+        if self._lease(holder, now):
+            return True
+        Claim.objects.filter(pk=self.pk).update(woken=True)
+        return self._lease(holder, now)  # the other may have ended just before it could notice
+
+    def _lease(self, holder: str, now: datetime) -> bool:
         free = Q(lease="") | Q(lease_until__lt=now)
         mine = Claim.objects.filter(Q(pk=self.pk) & free)
-        return bool(mine.update(lease=holder, lease_until=now + LEASE))
+        return bool(mine.update(lease=holder, lease_until=now + LEASE, woken=False))
 
-    def drop_lease(self, holder: str) -> None:
-        Claim.objects.filter(pk=self.pk, lease=holder).update(lease="", lease_until=None)
+    def drop_lease(self, holder: str) -> bool:
+        """Ends the lease; returns whether somebody came meanwhile and has to be called again."""
+        mine = Claim.objects.filter(pk=self.pk, lease=holder)
+        woken = mine.filter(woken=True).update(lease="", lease_until=None)
+        mine.update(lease="", lease_until=None)
+        return bool(woken)
 
     @transaction.atomic
     def record(self, now: datetime, *, holder: str, **seen: Any) -> bool:

@@ -39,7 +39,7 @@ def test_from_signing_in_to_a_running_pod_and_back(demo: Demo, sign_in: SignIn) 
     page = sign_in("plover")
     public_id = ask_for_a_slice(page, "first-device")
     page.evaluate("window.stayed = true")
-    expect(page.get_by_text("WAITING_FOR_POD")).to_be_visible(timeout=SOON)
+    expect(page.get_by_text("WAITING_FOR_POD").first).to_be_visible(timeout=SOON)
 
     manifest = page.locator("#pod").inner_text()
     pod = yaml.safe_load(manifest)
@@ -91,7 +91,7 @@ def test_the_same_by_api(demo: Demo, sign_in: SignIn) -> None:
     page.get_by_label("Name", exact=True).fill("journey")
     page.get_by_label("Ask and release").check()
     page.get_by_role("button", name="Make").click()
-    token = page.locator("#new-token").inner_text().strip()
+    token = page.locator("#token").inner_text().strip()
 
     claims = f"{demo.address}/api/v1/tenants/tidewater-vision/claims"
     body = {
