@@ -29,6 +29,14 @@ CODES = table(
         timedelta(minutes=5),
     ),
     Code(
+        "LEAK_RESERVED_BY_ENDED_POD",
+        Class.NEEDS_CLEANUP,
+        Who.PLATFORM,
+        "A claim holds devices for Pods that have all ended.",
+        "The controller should have dropped the reservation: look at it.",
+        timedelta(minutes=5),
+    ),
+    Code(
         "LEAK_FINALIZER",
         Class.NEEDS_CLEANUP,
         Who.PLATFORM,
