@@ -1,0 +1,115 @@
+"""Page or fragment, refusals, and sign-in in the middle of a fragment; asked over HTTP."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.views.defaults import server_error
+
+from portal.errors import NotPermitted, Refused
+from portal.ui.htmx import wants_partial
+from portal.ui.refusals import RefusalMiddleware, refusal
+from tests.factories import make_person, make_tenant
+
+FRAGMENT = {"HX-Request": "true"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "partial"),
+    [
+        pytest.param({}, False, id="a browser loads a page"),
+        pytest.param({"HX-Request": "true"}, True, id="htmx fetches a fragment"),
+        pytest.param({"HX-Request": "true", "HX-Boosted": "true"}, False, id="a boosted link"),
+        pytest.param(
+            {"HX-Request": "true", "HX-History-Restore-Request": "true"}, False, id="back"
+        ),
+    ],
+)
+def test_who_wants_a_fragment(headers: dict[str, str], partial: bool) -> None:
+    assert wants_partial(RequestFactory().get("/", headers=headers)) is partial
+
+
+@pytest.fixture
+def owner(client: Client) -> Client:
+    client.force_login(make_person("avocet", make_tenant(), "owner"))
+    return client
+
+
+@pytest.mark.django_db
+def test_one_address_gives_page_and_fragment(owner: Client) -> None:
+    page = owner.get("/t/tidewater/claims/")
+    fragment = owner.get("/t/tidewater/claims/", headers=FRAGMENT)
+    assert "<html" in page.text and 'id="claims-list"' in page.text
+    assert "<html" not in fragment.text and 'id="claims-list"' in fragment.text
+    assert "HX-Request" in page["Vary"]
+    assert "HX-Request" in fragment["Vary"]
+
+
+@pytest.mark.django_db
+def test_a_fragment_of_somebody_who_was_signed_out_sends_the_whole_page_to_sign_in(
+    client: Client,
+) -> None:
+    answer = client.get("/t/tidewater/claims/", headers=FRAGMENT)
+    assert (answer.status_code, answer["HX-Refresh"], answer.text) == (204, "true", "")
+    assert client.get("/t/tidewater/claims/").status_code == 302
+
+
+@pytest.mark.django_db
+def test_what_is_not_yours_looks_like_what_is_not_there(owner: Client) -> None:
+    make_tenant("basalt", ("basalt-dev",))
+    foreign = owner.get("/t/basalt/")
+    missing = owner.get("/t/no-such-tenant/")
+    assert foreign.status_code == missing.status_code == 404
+    own = r'csrfmiddlewaretoken" value="[^"]+"'  # differs between any two answers
+    same = {
+        re.sub(own, "", page.text.replace(page["X-Request-ID"], "")) for page in (foreign, missing)
+    }
+    assert len(same) == 1
+    assert "NOT_FOUND" in foreign.text
+
+
+def asked(owner: Client, headers: dict[str, str]) -> HttpRequest:
+    """A request as a view sees it, with person and session."""
+    return owner.get("/t/tidewater/", headers=headers).wsgi_request
+
+
+@pytest.mark.django_db
+def test_a_refusal_is_a_page_or_a_notice_with_its_own_status(owner: Client) -> None:
+    refused = NotPermitted("Only <owners> may do this.", role="member")
+    page = refusal(asked(owner, {}), refused)
+    assert page.status_code == 403
+    assert "Only &lt;owners&gt; may do this." in page.text and "NOT_PERMITTED" in page.text
+    notice = refusal(asked(owner, FRAGMENT), refused)
+    assert (notice.status_code, notice["HX-Retarget"]) == (403, "#notices")
+    assert 'role="alert"' in notice.text and "<html" not in notice.text
+
+
+@pytest.mark.django_db
+def test_only_refusals_are_caught(owner: Client) -> None:
+    middleware = RefusalMiddleware(lambda request: HttpResponse())
+    request = asked(owner, {})
+    answer = middleware.process_exception(request, Refused("No."))
+    assert answer is not None and answer.status_code == 422
+    assert middleware.process_exception(request, RuntimeError("a bug")) is None
+
+
+@pytest.mark.django_db
+def test_the_page_for_bugs_needs_no_context() -> None:
+    answer = server_error(RequestFactory().get("/"))
+    assert answer.status_code == 500
+    assert b"Something broke on our side" in answer.content
+
+
+@pytest.mark.django_db
+def test_pages_forbid_inline_code(owner: Client) -> None:
+    policy = owner.get("/t/tidewater/")["Content-Security-Policy"]
+    assert "script-src 'self'" in policy and "style-src 'self'" in policy
+    assert "unsafe" not in policy
+
+
+@pytest.mark.django_db
+def test_parts_are_for_developers_only(owner: Client) -> None:
+    assert owner.get("/parts/").status_code == 404
