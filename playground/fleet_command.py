@@ -104,6 +104,8 @@ def _up(scenario: str, folder: Path) -> int:
             fleet.start()
             print(f"{len(fleet.kubelets)} machines of {fleet.spec.name} are up", flush=True)
             while not ended.wait(LOOK_EVERY):
+                if not fleet.site.sight.alive:
+                    raise PlaygroundError("The fleet has gone blind; its log says why.")
                 letters.serve(lambda name, arguments: answer(fleet, name, arguments))
         except TimeoutError as error:
             raise PlaygroundError(f"The API server does not answer: {error}.") from error

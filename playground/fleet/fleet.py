@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from devices.cluster.gateway import Ref
+from devices.cluster.gateway import Gateway, Ref
 from playground.controlplane import ControlPlane
 from playground.fleet import install
 from playground.fleet.clock import Pace
@@ -64,7 +64,8 @@ class Fleet:
         self.controllers: dict[str, Controller] = {}
 
     @property
-    def admin(self) -> Any:
+    def admin(self) -> Gateway:
+        """The identity that sees everything, and makes what people and vendors make."""
         return self.site.identities.admin
 
     # Life

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from devices.cluster.gateway import Conflict, Gateway, Ref
+from devices.cluster.gateway import Conflict, Gateway
 from playground.fleet.clock import now, stamp
 from playground.fleet.node import node_object
 from playground.fleet.spec import NodeGroup
@@ -62,37 +62,11 @@ def load(
 ) -> float:
     """Writes everything; returns the seconds it took. What is there already is left as it is."""
     began = time.monotonic()
-    pod_uids: dict[int, str] = {}
-
-    def pod(number: int) -> None:
-        made = create(gateway, pod_object(size, number))
-        if made is not None:
-            pod_uids[number] = made["metadata"]["uid"]
-
-    def bind(number: int) -> None:
-        if number in pod_uids:
-            gateway.merge(
-                Ref("ResourceClaim", f"claim-{number:06}", size.namespace(number)),
-                {"status": allocation(size, number, pod_uids[number])},
-                subresource="status",
-            )
-
-    def run(number: int) -> None:
-        if number in pod_uids:
-            gateway.merge(
-                Ref("Pod", f"pod-{number:06}", size.namespace(number)),
-                {"status": running(size, number)},
-                subresource="status",
-            )
-
     steps: list[tuple[str, int, Callable[[int], object]]] = [
         ("namespaces", size.namespaces, lambda n: [create(gateway, one) for one in space(size, n)]),
         ("nodes", size.nodes, lambda n: create(gateway, node_body(n, release))),
         ("slices", size.nodes, lambda n: [create(gateway, one) for one in slice_bodies(size, n)]),
-        ("claims", size.claims, lambda n: create(gateway, claim_object(size, n))),
-        ("Pods", size.pods, pod),
-        ("allocations", size.allocated, bind),
-        ("Pod statuses", size.allocated, run),
+        ("Pods and claims", max(size.pods, size.claims), lambda n: _work(gateway, size, n)),
     ]
     create(gateway, device_class())
     with ThreadPoolExecutor(connections) as pool:
@@ -102,6 +76,23 @@ def load(
             if tell is not None:
                 tell(name, count, time.monotonic() - start)
     return time.monotonic() - began
+
+
+def _work(gateway: Gateway, size: Size, number: int) -> None:
+    """Pod and claim of one number with their statuses; the claim's names the Pod's uid.
+
+    Statuses are put, not patched, for the API server's sake: that is a fifth cheaper.
+    """
+    taken, uid = number < size.allocated, ""
+    if number < size.pods and (pod := create(gateway, pod_object(size, number))):
+        uid = pod["metadata"]["uid"]
+        if taken:
+            status = {**pod["status"], **running(size, number)}
+            gateway.replace({**pod, "status": status}, subresource="status")
+    claim = create(gateway, claim_object(size, number)) if number < size.claims else None
+    if claim and taken and uid:
+        status = allocation(size, number, uid)
+        gateway.replace({**claim, "status": status}, subresource="status")
 
 
 def _share(

@@ -65,6 +65,11 @@ class Sight:
             if thread.is_alive():
                 thread.join(timeout)
 
+    @property
+    def alive(self) -> bool:
+        """False once a bug has ended a watch: nothing is news any more."""
+        return all(thread.is_alive() for thread in self._threads)
+
     def get(self, kind: str, name: str, namespace: str = "") -> Obj | None:
         return self._objects[kind].get((namespace, name))
 
