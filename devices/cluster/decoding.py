@@ -25,7 +25,7 @@ def loads(raw: bytes | memoryview | msgspec.Raw) -> Any:
     try:
         return _fast.decode(raw)
     except (msgspec.DecodeError, RecursionError):
-        return json.loads(_shallow(bytes(raw)).decode("utf-8", "replace"))
+        return _patient(bytes(raw))
 
 
 def dumps(value: Any) -> bytes:
@@ -39,7 +39,11 @@ def dumps(value: Any) -> bytes:
 
 def readable(raw: bytes) -> bytes:
     """The same JSON in a form that the fast decoder takes; raises ValueError as `loads` does."""
-    return dumps(json.loads(_shallow(raw).decode("utf-8", "replace")))
+    return dumps(_patient(raw))
+
+
+def _patient(raw: bytes) -> Any:
+    return json.loads(_shallow(raw).decode("utf-8", "replace"), strict=False)
 
 
 def _shallow(raw: bytes) -> bytes:

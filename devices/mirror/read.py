@@ -58,7 +58,11 @@ def raw_objects(*kinds: str) -> dict[str, list[bytes]]:
     """
     found: dict[str, list[bytes]] = {kind: [] for kind in kinds}
     # Django's own cursors bind on the client, and those cannot be told to answer in binary.
-    with connection.cursor() as cursor, psycopg.Cursor(cursor.connection) as quick:
+    with (
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        psycopg.Cursor(cursor.connection) as quick,
+    ):
         quick.execute(
             "SELECT kind, raw FROM devices_observed WHERE kind = ANY(%s) AND gone_at IS NULL",
             [list(kinds)],

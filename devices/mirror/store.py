@@ -253,7 +253,11 @@ def _copy(cursor: CursorWrapper, rows: Sequence[Row]) -> dict[str, bool]:
         cursor.execute(_INCOMING)
     else:
         cursor.execute("DELETE FROM observed_incoming")
-    with cursor.copy(f"COPY observed_incoming ({_NAMES}) FROM STDIN (FORMAT BINARY)") as copy:
+    # Django does not wrap what happens during a COPY.
+    with (
+        connection.wrap_database_errors,
+        cursor.copy(f"COPY observed_incoming ({_NAMES}) FROM STDIN (FORMAT BINARY)") as copy,
+    ):
         copy.set_types([_TYPES.get(column, "varchar") for column in COLUMNS])
         for row in rows:
             copy.write_row(row[:-1])

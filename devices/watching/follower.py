@@ -116,12 +116,8 @@ class Follower(Part):
         version = ""
         for page in self._gateway.pages(self.kind, namespace=self._mirrored.namespace):
             self._api_version = page.api_version
-            read = self._mirrored.reader.read
-            rows = [
-                row
-                for raw in page.items
-                if (row := read(bytes(raw), page.api_version)[2]) is not None
-            ]
+            read = [self._read(bytes(raw), page.api_version) for raw in page.items]
+            rows = [row for _, _, row in read if row is not None]
             seen += [row.uid for row in rows]
             version = page.version
             self._store_page(rows)
@@ -148,6 +144,14 @@ class Follower(Part):
             return changed
 
         self._writer.put(put)
+
+    def _read(self, raw: bytes, api_version: str = "") -> tuple[str, str, Row | None]:
+        """As Reader.read; nothing of an object that is no JSON, which must not stop the others."""
+        try:
+            return self._mirrored.reader.read(raw, api_version)
+        except ValueError as error:
+            log.error("An object of kind %s cannot be read: %s", self.kind, error)
+            return "", "", None
 
     def _went_back(self) -> bool:
         """True where the cluster is at an earlier version than we saw: it was restored or replaced.
@@ -179,9 +183,9 @@ class Follower(Part):
             if event.change is Change.BOOKMARK:
                 seen = Seen(self.kind, bookmark(event.raw))
             else:
-                uid, version, row = self._mirrored.reader.read(event.raw)
+                uid, version, row = self._read(event.raw)
                 gone = event.change is Change.DELETED
-                seen = Seen(self.kind, version, uid, None if gone else row)
+                seen = Seen(self.kind, version or self._version, uid, None if gone else row)
             self._version = seen.version
             self._writer.put(seen)
 

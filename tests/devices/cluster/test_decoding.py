@@ -17,6 +17,7 @@ DEEP = b'{"a":' + b"[" * 5000 + b"]" * 5000 + b',"b":"x]]"}'
         pytest.param(b'{"a":"\\ud83d\\ude00"}', {"a": "😀"}, id="a whole pair is one character"),
         pytest.param(b'{"a":1e999}', {"a": float("inf")}, id="a number beyond a float"),
         pytest.param(b'{"a":12345678901234567890123}', {"a": 12345678901234567890123}, id="big"),
+        pytest.param(b'{"a":"\x07"}', {"a": "\x07"}, id="a control character as it is"),
         pytest.param(b'{"a":"\xff"}', {"a": "\ufffd"}, id="a byte that is no UTF-8"),
         pytest.param(
             DEEP,
