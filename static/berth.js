@@ -107,14 +107,14 @@
     // moment without one is nobody's business.
     setTimeout(() => { if (cutAt && notice) notice.hidden = false; say(); }, 6000);
   };
-  const back = () => {
-    if (!cutAt) return;
+  // Also at the first opening: what changed since the page was made was heard by nobody.
+  const open = () => {
     cutAt = 0;
     if (notice) notice.hidden = true;
     for (const part of document.querySelectorAll("[data-live]")) htmx.trigger(part, "berth:again");
   };
   document.addEventListener("htmx:sseError", cut);
-  document.addEventListener("htmx:sseOpen", back);
+  document.addEventListener("htmx:sseOpen", open);
   addEventListener("offline", cut);
   setInterval(say, 1000);
 

@@ -44,7 +44,7 @@ def token(token_cache: dict[str, str], request: pytest.FixtureRequest) -> str:
         page.get_by_label("Name", exact=True).fill("crash")
         page.get_by_label("Ask and release").check()
         page.get_by_role("button", name="Make").click()
-        token_cache["token"] = page.locator("#token").inner_text().strip()
+        token_cache["token"] = page.locator("#new-token").inner_text().strip()
     return token_cache["token"]
 
 

@@ -91,7 +91,7 @@ def test_the_same_by_api(demo: Demo, sign_in: SignIn) -> None:
     page.get_by_label("Name", exact=True).fill("journey")
     page.get_by_label("Ask and release").check()
     page.get_by_role("button", name="Make").click()
-    token = page.locator("#token").inner_text().strip()
+    token = page.locator("#new-token").inner_text().strip()
 
     claims = f"{demo.address}/api/v1/tenants/tidewater-vision/claims"
     body = {
