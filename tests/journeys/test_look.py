@@ -55,13 +55,11 @@ def look_at(page: Page, name: str) -> None:
     assert wider <= 0, f"{name} is {wider} px wider than the screen"
     assert page.locator(".btn-primary:visible").count() <= 1, f"{name} has two loud buttons"
     if "BERTH_SHOTS" in os.environ:
-        size = page.viewport_size
-        dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-        assert size is not None
-        file = (
-            Path(os.environ["BERTH_SHOTS"])
-            / f"{name}-{size['width']}-{'dark' if dark else 'light'}.png"
+        narrow = "-narrow" if page.evaluate("innerWidth") < 800 else ""
+        dark = (
+            "-dark" if page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else ""
         )
+        file = Path(os.environ["BERTH_SHOTS"]) / f"{name}{narrow}{dark}.png"
         page.screenshot(path=file, full_page=True)
 
 
