@@ -10,8 +10,8 @@ from playground.demo_cluster import kubeconfig_path, notice_path, plane_folder
 from playground.supervisor import Program
 
 ROOT = Path(__file__).resolve().parent.parent
-# Together 9 s at the very worst, so that Ctrl-C is done in 10. Whoever is killed loses nothing: what
-# a task had not finished is done again, and etcd and PostgreSQL keep what they confirmed.
+# Together 9 s at the very worst, so that Ctrl-C is done in 10. Whoever is killed loses nothing: a
+# task that was not finished is done again, and etcd and PostgreSQL keep what they confirmed.
 PATIENCE = 4.5
 CLUSTER_PATIENCE = 4.5
 # PostgreSQL and Valkey are stage 0. A higher stage is stopped earlier, and all of one together.
