@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from playground import fleet_faults, plane_faults
+from playground import fleet_faults, node_faults, plane_faults
 from playground.build import PlaygroundError
 from playground.controlplane import ControlPlane
 from playground.fleet.fleet import Fleet
@@ -58,7 +58,8 @@ class Fault:
 
 def _table() -> dict[str, Fault]:
     found: dict[str, Fault] = {}
-    for module, of_fleet in ((fleet_faults, True), (plane_faults, False)):
+    modules = ((fleet_faults, True), (node_faults, True), (plane_faults, False))
+    for module, of_fleet in modules:
         for function, begin in vars(module).items():
             if function.startswith("begin_"):
                 words = function.removeprefix("begin_")

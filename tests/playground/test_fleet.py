@@ -275,6 +275,20 @@ def test_the_kubelet_s_memory_of_a_plugin_holds_up_pods_on_the_new_path(
     ground.ready("after")
 
 
+def test_a_plugin_that_crashes_offers_nothing_until_it_is_back(ground: Ground) -> None:
+    ground.wait("two devices", lambda: offered(ground, "dual-1") == ("2", "2"))
+    ground.make(a_pod("holder", limits={RESOURCE: "1"}, node="dual-1"))
+    before = ground.ready("holder")
+    with broken(ground.fleet, "plugin-down", node="dual-1"):
+        ground.wait("nothing allocatable", lambda: offered(ground, "dual-1") == ("2", "0"))
+        assert ground.pod("holder")["status"] == before["status"], "it still says Healthy"
+        ground.make(a_pod("late", limits={RESOURCE: "1"}, bound="dual-1"))
+        refused = lambda: ground.pod("late")["status"].get("reason", "")  # noqa: E731
+        ground.wait("refused", lambda: refused() == "UnexpectedAdmissionError")
+        assert "no healthy devices present" in ground.pod("late")["status"]["message"]
+    ground.wait("two devices again", lambda: offered(ground, "dual-1") == ("2", "2"))
+
+
 def test_both_paths_at_once_offer_the_same_devices_twice(ground: Ground) -> None:
     with broken(ground.fleet, "both-paths", node="dual-1"):
         ground.wait("by DRA", lambda: len(ground.devices("dual-1")) == 2)
