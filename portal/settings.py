@@ -247,7 +247,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 # In a checkout files come from where they lie; an image has them collected, hashed and compressed.
 WHITENOISE_USE_FINDERS = DEBUG or env.bool("STATIC_FROM_SOURCE", default=False)
 STATIC_ROOT = None if WHITENOISE_USE_FINDERS else BASE_DIR / "staticfiles"
-WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_AUTOREFRESH = WHITENOISE_USE_FINDERS
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
