@@ -197,8 +197,8 @@ class ClaimBook:
         known.devices, known.prepared = tuple(devices), True
         return 0.0
 
-    def unprepare(self, pod: Obj | None, uid: str) -> float:
-        """Gives back what a Pod's end frees; returns 0 when done, else the seconds to wait.
+    def unprepare(self, uid: str) -> None:
+        """Gives back what a Pod's end frees.
 
         Raises PrepareFailed with the text of the kubelet's log: there is no event for it.
         """
@@ -212,7 +212,6 @@ class ClaimBook:
                 known.unpreparing = True
                 self._unprepare(known)
                 del self._known[key]
-        return 0.0
 
     def _unprepare(self, known: _Known) -> None:
         for name in known.drivers:

@@ -53,9 +53,6 @@ class Controller:
         self._running = False
         self._site.turns.drop(self._publishing)
 
-    def publish(self, *, after: float = 0.0) -> None:
-        self._site.turns.wake(self._publishing, after=after)
-
     def _publish(self) -> float | None:
         if self.trouble.silent:
             return None
@@ -68,7 +65,6 @@ class Controller:
                 driver=self.name,
                 scope=_scope(pool),
                 owner=None,
-                generation=self.trouble.generation,
             )
             perform(self.gateway, plan)
         return None

@@ -73,10 +73,6 @@ class DeviceBook:
                     known.healthy.clear()
                     known.stopped_at, known.forgotten = time.monotonic(), False
 
-    def set_health(self, resource: str, device: str, healthy: bool) -> None:
-        with self._lock:
-            self._resources[resource].healthy[device] = healthy
-
     def offered(self) -> dict[str, tuple[int, int]]:
         """By resource: capacity and allocatable, as Node status shows them."""
         with self._lock:

@@ -24,17 +24,12 @@ log = logging.getLogger(__name__)
 
 Obj = dict[str, Any]
 
-DEAD_SOCKET = (
-    'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing:'
-    ' dial unix /var/lib/kubelet/plugins/{driver}/dra.sock: connect: connection refused"'
-)
-
 
 @dataclass(slots=True)
 class Trouble:
     """What is wrong with one driver on one node, kept apart from it so that it survives restarts.
 
-    `refusals`: how often prepare still fails (None: for ever), with which words, for which claims.
+    `left` is how often preparing still fails: 0 not at all, None for ever.
     """
 
     refuse: str = ""  # the driver's words about a claim
@@ -47,7 +42,6 @@ class Trouble:
     gone: set[str] = field(default_factory=set)
     health: dict[str, tuple[str, str]] = field(default_factory=dict)
     silent: bool = False  # runs, but publishes nothing any more: its slices are stale
-    generation: int = 0  # asked for by hand
 
     def hits(self, claim: Obj) -> bool:
         metadata = claim["metadata"]
@@ -103,10 +97,6 @@ class NodeAgent:
         self._site.turns.drop(self._key)
         self._kubelet.driver_gone(self)
 
-    def publish(self, *, after: float = 0.0) -> None:
-        """Looks at the slices again soon: something about the devices has changed."""
-        self._site.turns.wake(self._key, after=after)
-
     @property
     def gateway(self) -> Gateway:
         """Opened at first use, with a token bound to the Pod (it names the node too)."""
@@ -145,7 +135,6 @@ class NodeAgent:
                 driver=self.name,
                 scope={"nodeName": self._kubelet.name},
                 owner=owner,
-                generation=self.trouble.generation,
             )
             perform(self.gateway, plan)
         return None
@@ -163,7 +152,7 @@ class NodeAgent:
     def prepare_seconds(self, claim: Obj) -> float:
         if self.trouble.hang and self.trouble.hits(claim):
             return self._site.pace.rpc_timeout * 2
-        return self._site.pace.of(self.spec.prepare_seconds) if self.spec.prepare_seconds else 0.0
+        return self._site.pace.of(self.spec.prepare_seconds)
 
     def prepare(self, claim: Obj) -> tuple[Prepared, ...]:
         if self.trouble.hits(claim):

@@ -277,7 +277,7 @@ class PodLife:
                 run.containers[name] = container.end(now(), 137 if run.reason else 0)
         run.restart_at.clear()
         self._stop_program(run)
-        if wait := self._give_back(pod, run):
+        if wait := self._give_back(run):
             return wait
         run.stage = Stage.ENDED
         self._report(pod, run)
@@ -302,7 +302,7 @@ class PodLife:
                 if container.running:
                     run.containers[name] = container.end(now(), 0)
         run.restart_at.clear()
-        if wait := self._give_back(pod, run):
+        if wait := self._give_back(run):
             self._report(pod, run)
             return wait
         if run.stage is Stage.STARTED:
@@ -320,17 +320,17 @@ class PodLife:
             for name, container in run.containers.items():
                 if container.running:
                     run.containers[name] = container.end(now(), 137)
-            if wait := self._give_back(None, run):
+            if wait := self._give_back(run):
                 return wait
             del self.runs[uid]
         self._kubelet.recorder.forget(uid)
         self._site.turns.drop(("pod", uid))
         return None
 
-    def _give_back(self, pod: Obj | None, run: Run) -> float:
+    def _give_back(self, run: Run) -> float:
         """Unprepares; returns 0 when done, else when to try again. There is no event for it."""
         try:
-            self._kubelet.claims.unprepare(pod, run.uid)
+            self._kubelet.claims.unprepare(run.uid)
         except PrepareFailed as error:
             if run.failure != str(error):
                 log.warning("%s: %s/%s: %s", self._kubelet.name, run.namespace, run.name, error)

@@ -25,7 +25,7 @@ def status_of(pod: Obj, run: Run, *, address: str, moment: datetime, health: Dev
     spec, old = pod["spec"], pod.get("status", {})
     if run.stage is Stage.REJECTED:
         return {"phase": "Failed", "reason": run.reason, "message": run.message}
-    phase = _phase(run, spec.get("restartPolicy", "Always"))
+    phase = _phase(run)
     started = run.stage in (Stage.STARTED, Stage.ENDED)
     over = phase in ("Succeeded", "Failed")
     statuses = [
@@ -61,11 +61,10 @@ def status_of(pod: Obj, run: Run, *, address: str, moment: datetime, health: Dev
     }
 
 
-def _phase(run: Run, restart_policy: str) -> str:
+def _phase(run: Run) -> str:
     if run.stage is Stage.ENDED:
         failed = run.reason or any(one.exit_code for one in run.containers.values())
         return "Failed" if failed else "Succeeded"
-    del restart_policy
     return "Running" if run.stage is Stage.STARTED else "Pending"
 
 

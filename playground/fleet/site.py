@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,4 +65,4 @@ class Site:
     turns: Turns
     sight: Sight
     identities: Identities
-    release: str = field(default="")
+    release: str

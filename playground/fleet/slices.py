@@ -64,12 +64,11 @@ def publication(
     driver: str,
     scope: Obj,
     owner: Obj | None,
-    generation: int = 0,
 ) -> Publication:
     """How to get from the `found` slices of one pool to the `wanted` contents.
 
     `scope` is the node part of a spec (`{"nodeName": ...}` or `{"nodeSelector": ...}`), `owner` an
-    owner reference or None, `generation` a floor that the driver itself asks for.
+    owner reference or None.
     """
     newest = max((one["spec"]["pool"]["generation"] for one in found), default=0)
     length = max(INDEX_LENGTH, len(f"{len(wanted) - 1:x}"))
@@ -89,9 +88,9 @@ def publication(
         for index, one in current.items()
         if not same({**wanted[index], "pool": described}, one["spec"])
     }
-    raised = generation > newest or len(current) < len(wanted) or len(changed) > 1
+    raised = len(current) < len(wanted) or len(changed) > 1
     if raised:
-        described = {**described, "generation": max(generation, newest + 1)}
+        described = {**described, "generation": newest + 1}
 
     owned = f"-{owner['name']}" if owner else ""
     metadata = {"ownerReferences": [owner]} if owner else {}
