@@ -62,6 +62,7 @@ class Follower(Part):
         self._pages = threading.Semaphore(PAGES_AHEAD)
         self._watch: RawWatch | None = None
         self._heard = 0
+        self._troubled = True  # whatever an earlier process noted is over once the watch is open
         # A version out of the database may be of another past of the cluster.
         self._doubtful = bool(version)
 
@@ -102,7 +103,7 @@ class Follower(Part):
                 self.listed.set()
                 return ABSENT_SECONDS
         log.warning("%s", error)
-        self._doubtful = True
+        self._doubtful = self._troubled = True
         text = str(error)
         self._writer.put(lambda store: _noted(store, kind, text))
         if isinstance(error, Forbidden):
@@ -176,6 +177,9 @@ class Follower(Part):
             timeout_seconds=WATCH_SECONDS,
         )
         self.open = True
+        if self._troubled:
+            self._troubled = False
+            self._writer.put(lambda store: _noted(store, self.kind, ""))
         if self.stop.is_set():
             self._watch.close()
         for event in self._watch:
