@@ -113,3 +113,10 @@ def test_pages_forbid_inline_code(owner: Client) -> None:
 @pytest.mark.django_db
 def test_parts_are_for_developers_only(owner: Client) -> None:
     assert owner.get("/parts/").status_code == 404
+
+
+@pytest.mark.django_db
+def test_the_cluster_line_keeps_listening_after_it_was_swapped(owner: Client) -> None:
+    line = owner.get("/cluster/", headers=FRAGMENT).text
+    assert 'hx-trigger="sse:cluster' in line and "data-live" in line
+    assert 'id="cluster-banner" hx-swap-oob="true"' in line
