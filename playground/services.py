@@ -290,12 +290,17 @@ def _wheel(package: str) -> Path:
 
 
 def _socket_folder(folder: Path) -> Path:
-    """A short private folder for sockets; the path of `folder` itself may be too long for one."""
-    digest = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
+    """A private folder for sockets: in `folder`, or where people keep such things if that is long.
+
+    One whose path has odd characters is not used either, so that no URL has to quote it.
+    """
+    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
     name = f"berth-{os.geteuid()}-{digest}"
-    for parent in (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp"):
-        path = Path(parent) / name
-        if parent and Path(parent).is_dir() and len(os.fsencode(path)) <= LONGEST_SOCKET_FOLDER:
+    parents = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")
+    outside = [Path(parent) / name for parent in parents if parent and Path(parent).is_dir()]
+    for path in (folder / "sockets", *outside):
+        short = len(os.fsencode(path)) <= LONGEST_SOCKET_FOLDER
+        if short and re.fullmatch(r"[\w./-]+", str(path), re.ASCII):
             return path
     raise PlaygroundError("There is no short folder for sockets: set TMPDIR to one, such as /tmp.")
 

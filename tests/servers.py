@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from playground.processes import look_up
 from playground.services import Services
+from playground.supervisor import clear_leftovers
 
 os.environ.setdefault("SECRET_KEY", "only-for-tests-" + "x" * 50)
 os.environ.setdefault("HTTPS", "false")
@@ -24,8 +26,20 @@ _services: Services | None = None
 _own_folder: Path | None = None
 _started = False
 
+
+def _forget_killed_runs() -> None:
+    """Removes what runs left that were killed; each folder's name has the number of its run."""
+    for folder in Path(tempfile.gettempdir()).glob("berth-tests-*"):
+        number = folder.name.split("-")[2]
+        ours = folder.stat().st_uid == os.geteuid()
+        if ours and number.isdecimal() and look_up(int(number)) is None:
+            clear_leftovers(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 if "DATABASE_URL" not in os.environ:
-    _own_folder = Path(tempfile.mkdtemp(prefix="berth-tests-"))
+    _forget_killed_runs()
+    _own_folder = Path(tempfile.mkdtemp(prefix=f"berth-tests-{os.getpid()}-"))
     _services = Services(_own_folder, durable=False)
     os.environ.update(_services.env)
 

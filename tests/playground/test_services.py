@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,15 +138,19 @@ def test_no_folder_above_the_data_is_opened_to_others(services: Services) -> Non
         assert folder.stat().st_mode & 0o077 == 0
 
 
-def test_a_folder_that_is_somebody_elses_is_refused(
-    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    caught = Services(tmp_path / "mine", durable=False)
-    sockets = Path(caught.database_url.partition("host=")[2])
+def test_a_folder_that_is_somebody_elses_is_refused(services: Services, tmp_path: Path) -> None:
+    sockets = Path(services.database_url.partition("host=")[2])
     sockets.symlink_to(tmp_path)
-    with pytest.raises(PlaygroundError, match="belongs to somebody else"):
-        caught.start()
+    try:
+        with pytest.raises(PlaygroundError, match="belongs to somebody else"):
+            services.start()
+    finally:
+        sockets.unlink()
+
+
+def test_sockets_are_kept_beside_the_data_where_the_path_allows_it() -> None:
+    with tempfile.TemporaryDirectory(prefix="berth-tests-", dir="/tmp") as short:
+        assert Services(Path(short)).database_url.endswith(f"host={Path(short).resolve()}/sockets")
 
 
 def test_a_server_that_does_not_start_says_why(services: Services) -> None:
