@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from devices.dra.codes import Code, code
-from devices.dra.hardware import Spot, count, identities, pieces, spots
+from devices.dra.hardware import Spot, count, identities, is_partition, pieces, spots
 from devices.dra.matching import all_match
 from devices.dra.nodes import Node
 from devices.dra.pools import pools
@@ -244,11 +244,7 @@ def _second_view(group: Sequence[Spot]) -> bool:
     """
     whole = [device for _, device in group if not device.consumes]
     marks = [mark for device in whole for mark in identities(device)]
-    partitions = any(
-        name.rpartition("/")[2].lower() == "parentuuid"
-        for device in whole
-        for name in device.attributes
-    )
+    partitions = any(map(is_partition, whole))
     return len(whole) > 1 and not partitions and len(marks) != len(set(marks))
 
 
