@@ -17,7 +17,7 @@ from typing import Any, Final
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional
 
-from devices.dra.cel.declarations import OVERLOADS, UNMODELLED
+from devices.dra.cel.declarations import OVERLOADS, REPLACED, UNMODELLED
 from devices.dra.cel.evaluate import Scope, Step, Unmodelled, compiled
 from devices.dra.cel.syntax import (
     ANY,
@@ -160,12 +160,14 @@ def compile_selector(expression: str, gates: Gates | None = None) -> Selector:
     part of Kubernetes' CEL that is not modelled here.
     """
     gates = gates or Gates()
-    return _compiled(expression, gates.at_least("1.37") or gates.lists, True)
+    lists = gates.at_least("1.37") or gates.lists
+    return _compiled(expression, lists, lists)
 
 
 def compile_derived(expression: str, gates: Gates) -> Selector:
     """An expression that derives an attribute: like a selector, but its result need not be bool."""
-    return _compiled(expression, gates.at_least("1.37") or gates.lists, True, any_result=True)
+    lists = gates.at_least("1.37") or gates.lists
+    return _compiled(expression, lists, lists, any_result=True)
 
 
 def why_refused(expression: str, gates: Gates | None = None) -> str | None:
@@ -178,7 +180,7 @@ def why_refused(expression: str, gates: Gates | None = None) -> str | None:
     if len(expression) > LONGEST:
         return f"the expression has {len(expression)} characters, {LONGEST} are allowed"
     try:
-        _compiled(expression, gates.lists, gates.lists)
+        _compiled(expression, gates.lists, gates.lists, includes=gates.lists)
     except SelectorError as error:
         return str(error)
     except Unmodelled:
@@ -238,7 +240,9 @@ _TYPES: Final[Mapping[str, cel.Type]] = {
     "string": _T.STRING,
     "bool": _T.BOOL,
     "int": _T.INT,
+    "uint": _T.UINT,
     "double": _T.DOUBLE,
+    "bytes": _T.BYTES,
     "dyn": _T.DYN,
     "strings": _T.List(_T.STRING),
     "list": _T.List(_T.DYN),
@@ -251,10 +255,12 @@ _HAS_FIELD: Final = re.compile(
 
 
 @lru_cache(maxsize=4)
-def _engine(dynamic: bool) -> cel.Env:
+def _engine(dynamic: bool, includes: bool) -> cel.Env:
     """The environment; with ``dynamic`` attribute values may be iterated (list attributes)."""
     value = _T.DYN if dynamic else _T("google.protobuf.Any")
+    excluded = "".join(f"\n  - name: '{name}'" for name in REPLACED)
     return cel.NewEnv(
+        config=cel.NewEnvConfigFromYaml(f"name: device\nstdlib:\n  exclude_functions:{excluded}"),
         variables={
             "device": _T.Map(_T.STRING, _T.DYN),
             "device.driver": _T.STRING,
@@ -266,9 +272,14 @@ def _engine(dynamic: bool) -> cel.Env:
         functions=[
             cel.FunctionDecl(name, [_overload(name, text) for text in overloads])
             for name, overloads in OVERLOADS.items()
-            if name != "includes" or dynamic
+            if name != "includes" or includes
         ],
     )
+
+
+def _type_of(word: str) -> cel.Type:
+    element = re.fullmatch(r"list<(\w+)>", word)
+    return _T.List(_TYPES[element.group(1)]) if element else _TYPES[word]
 
 
 def _overload(name: str, text: str) -> cel.Overload:
@@ -276,15 +287,15 @@ def _overload(name: str, text: str) -> cel.Overload:
     words = given.removeprefix(". ").split()
     return cel.Overload(
         f"kubernetes_{name}_{'_'.join(words)}",
-        return_type=_TYPES[result],
-        parameters=[_TYPES[word] for word in words],
+        return_type=_type_of(result),
+        parameters=[_type_of(word) for word in words],
         is_member=given.startswith("."),
     )
 
 
 @lru_cache(maxsize=2048)
 def _compiled(expression: str, lists: bool, dynamic: bool, *, any_result: bool = False) -> Selector:
-    engine = _engine(dynamic)
+    engine = _engine(dynamic, includes)
     text = _HAS_FIELD.sub(lambda found: found.group(1) or "true", expression)
     try:
         data = engine.compile(text).serialize()

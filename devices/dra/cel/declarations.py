@@ -9,8 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+_COMPARABLE: Final = ("int", "uint", "double", "bool", "string", "bytes")
+_NUMBERS: Final = ("int", "uint", "double")
+
+
+def _over(kind: str, result: str, elements: tuple[str, ...]) -> tuple[str, ...]:
+    """One overload for lists of each type of element."""
+    return tuple(f". {kind}<{element}> {result.replace('same', element)}" for element in elements)
+
+
+#: Comparisons, which Kubernetes also has between numbers of different types; they replace the
+#: engine's own.
+COMPARISONS: Final = tuple(f"{kind} {kind} -> bool" for kind in _COMPARABLE) + tuple(
+    f"{one} {other} -> bool" for one in _NUMBERS for other in _NUMBERS if one != other
+)
+REPLACED: Final = ("_<_", "_<=_", "_>_", "_>=_")
+
 #: name → overloads; each is "member? parameters -> result", a leading dot marks a member function.
 OVERLOADS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(REPLACED, COMPARISONS),
     "quantity": ("string -> quantity",),
     "isQuantity": ("string -> bool",),
     "sign": ("quantity -> int",),
@@ -29,10 +46,10 @@ OVERLOADS: Final[Mapping[str, tuple[str, ...]]] = {
     "patch": (". semver -> int",),
     "find": (". string string -> string",),
     "findAll": (". string string -> strings", ". string string int -> strings"),
-    "isSorted": (". list -> bool",),
-    "sum": (". list -> dyn",),
-    "min": (". list -> dyn",),
-    "max": (". list -> dyn",),
+    "isSorted": _over("list", "-> bool", _COMPARABLE),
+    "sum": _over("list", "-> same", ("int", "uint", "double")),
+    "min": _over("list", "-> same", _COMPARABLE),
+    "max": _over("list", "-> same", _COMPARABLE),
     "indexOf": (
         ". string string -> int",
         ". string string int -> int",

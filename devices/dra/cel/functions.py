@@ -17,6 +17,7 @@ from devices.dra.cel.values import (
     TypeName,
     compare,
     contains,
+    differ,
     equal,
     lookup,
     type_name,
@@ -24,7 +25,7 @@ from devices.dra.cel.values import (
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "_==_": equal,
-    "_!=_": lambda left, right: not equal(left, right),
+    "_!=_": differ,
     "_<_": lambda left, right: compare(left, right) < 0,
     "_<=_": lambda left, right: compare(left, right) <= 0,
     "_>_": lambda left, right: compare(left, right) > 0,

@@ -42,7 +42,7 @@ def extreme(sign: int, name: str) -> Callable[[Any], Any]:
 
 def includes(value: Any, wanted: Any) -> bool:
     """Also on a scalar, which then counts as a list of one (KEP-5491)."""
-    return contains(value, wanted) if isinstance(value, list | tuple) else equal(value, wanted)
+    return contains(value if isinstance(value, list | tuple) else [value], wanted)
 
 
 def distinct(value: Any) -> list[Any]:

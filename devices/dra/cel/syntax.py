@@ -293,6 +293,8 @@ def _type(data: bytes) -> str:
                 return "list"
             case 7:
                 return "map"
+            case 11:
+                return "type"
             case 9:
                 return value.decode() if isinstance(value, bytes) else "dyn"
             case 14:

@@ -126,10 +126,19 @@ def equal(left: Any, right: Any) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
+def differ(left: Any, right: Any) -> bool:
+    """``left != right``: true as well where ``==`` would be an error."""
+    try:
+        return not equal(left, right)
+    except CelError:
+        return True
+
+
 def contains(items: Any, wanted: Any) -> bool:
     """``wanted in items``: an element that cannot be compared is passed over."""
     if isinstance(items, Mapping):
-        return _key(items, wanted) is not _ABSENT
+        hashable = isinstance(wanted, str | bool) or is_number(wanted)
+        return hashable and _key(items, wanted) is not _ABSENT
     if not isinstance(items, list | tuple):
         raise no_overload(wanted, items)
     for item in items:
