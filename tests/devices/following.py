@@ -97,10 +97,10 @@ def same(gateway: Gateway, *, seconds: float = 30.0) -> None:
         time.sleep(0.1)
 
 
-def until(seen: Callable[[], Any], *, seconds: float = 30.0) -> Any:
+def until(seen: Callable[[], Any], *, seconds: float = 30.0, what: str = "it") -> Any:
     """What `seen` returns once it is true; fails after `seconds`."""
     end = time.monotonic() + seconds
     while not (found := seen()):
-        assert time.monotonic() < end, "not seen in time"
+        assert time.monotonic() < end, f"not seen in time: {what}"
         time.sleep(0.05)
     return found
