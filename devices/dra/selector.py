@@ -19,6 +19,7 @@ from cel_expr_python.ext import ext_bindings, ext_optional
 
 from devices.dra.cel.declarations import OVERLOADS, REPLACED, UNMODELLED
 from devices.dra.cel.evaluate import Scope, Step, Unmodelled, compiled
+from devices.dra.cel.paths import ATTRIBUTES, CAPACITY, Paths, paths_of
 from devices.dra.cel.syntax import (
     ANY,
     Call,
@@ -44,7 +45,6 @@ from devices.dra.slices import LISTS, UNKNOWN, Attribute, Device
 LONGEST: Final = 10 * 1024
 MOST_COST: Final = 1_000_000
 
-ATTRIBUTES, CAPACITY = "device.attributes", "device.capacity"
 _FIELDS: Final = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocations"})
 
 
@@ -61,17 +61,6 @@ class Fault:
 
 #: What a selector answers for one device.
 Outcome = bool | Fault
-
-
-@dataclass(frozen=True, slots=True)
-class Paths:
-    """What an expression looks at: pairs of domain and name. ``whole`` means it cannot be told."""
-
-    attributes: frozenset[tuple[str, str]] = frozenset()
-    capacity: frozenset[tuple[str, str]] = frozenset()
-    driver: bool = False
-    shareable: bool = False
-    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -294,7 +283,14 @@ def _overload(name: str, text: str) -> cel.Overload:
 
 
 @lru_cache(maxsize=2048)
-def _compiled(expression: str, lists: bool, dynamic: bool, *, any_result: bool = False) -> Selector:
+def _compiled(
+    expression: str,
+    lists: bool,
+    dynamic: bool,
+    *,
+    any_result: bool = False,
+    includes: bool = True,
+) -> Selector:
     engine = _engine(dynamic, includes)
     text = _HAS_FIELD.sub(lambda found: found.group(1) or "true", expression)
     try:
@@ -306,7 +302,7 @@ def _compiled(expression: str, lists: bool, dynamic: bool, *, any_result: bool =
         raise SelectorError(_first_line(str(error))) from error
     checked = read_checked(data)
     _check(checked, dynamic, any_result)
-    return Selector(expression, checked.root, _paths(checked.root), lists, compiled(checked.root))
+    return Selector(expression, checked.root, paths_of(checked.root), lists, compiled(checked.root))
 
 
 def _first_line(error: str) -> str:
@@ -349,54 +345,3 @@ def _check_pattern(text: str) -> None:
         pattern(text)
     except CelError as error:
         raise SelectorError(str(error)) from error
-
-
-def _paths(root: Tree) -> Paths:
-    """The attributes and capacities that an expression names; whole where one is computed."""
-    attributes: set[tuple[str, str]] = set()
-    capacity: set[tuple[str, str]] = set()
-    seen: set[int] = set()
-    names: set[str] = set()
-    for node in walk(root):
-        path = constant_path(node)
-        if path is not None:
-            kind, domain, name = path
-            (attributes if kind == ATTRIBUTES else capacity).add((domain, name))
-            seen |= {id(part) for part in walk(node)}
-    for node in walk(root):
-        if isinstance(node, Ident) and id(node) not in seen:
-            names.add(node.name)
-    return Paths(
-        frozenset(attributes),
-        frozenset(capacity),
-        driver="device.driver" in names,
-        shareable="device.allowMultipleAllocations" in names,
-        whole=bool(names & {"device", ATTRIBUTES, CAPACITY}),
-    )
-
-
-def constant_path(node: Tree) -> tuple[str, str, str] | None:
-    """``device.attributes["domain"].name`` in any spelling → (variable, domain, name)."""
-    inner, name = _step(node)
-    if inner is None or name is None:
-        return None
-    variable, domain = _step(inner)
-    if (
-        isinstance(variable, Ident)
-        and variable.name in (ATTRIBUTES, CAPACITY)
-        and domain is not None
-    ):
-        return variable.name, domain, name
-    return None
-
-
-def _step(node: Tree) -> tuple[Tree | None, str | None]:
-    """One step of a path: what it starts from, and the constant key."""
-    match node:
-        case Select():
-            return node.operand, node.field
-        case Call(function="_[_]" | "_?._" | "_[?_]", operands=[inner, Const(value=str(key))]):
-            return inner, key
-        case Call(function="@in" | "_in_", operands=[Const(value=str(key)), inner]):
-            return inner, key
-    return None, None

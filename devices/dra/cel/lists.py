@@ -8,7 +8,7 @@ from typing import Any
 
 from devices.dra.cel.arguments import a_list, an_int
 from devices.dra.cel.arithmetic import add
-from devices.dra.cel.values import CelError, compare, contains, equal
+from devices.dra.cel.values import CelError, compare, contains
 
 
 def is_sorted(value: Any) -> bool:
