@@ -68,3 +68,29 @@ def halves(name: str, tail: int = 6) -> tuple[str, str]:
 def one_or_many(count: int | None, one: str, many: str = "") -> str:
     """'1 device', '2 devices', '? devices'."""
     return f"{number(count)} {one if count == 1 else many or one + 's'}"
+
+
+_BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR", "Opera"),
+    ("Firefox", "Firefox"),
+    ("Chrome", "Chrome"),
+    ("Safari", "Safari"),
+)
+_SYSTEMS = (
+    ("Android", "Android"),
+    ("iPhone", "iOS"),
+    ("iPad", "iPadOS"),
+    ("Windows", "Windows"),
+    ("Mac OS", "macOS"),
+    ("Linux", "Linux"),
+)
+
+
+def browser(user_agent: str) -> str:
+    """'Firefox on Linux'; what nobody recognises is called by its own first word."""
+    name = next((name for sign, name in _BROWSERS if sign in user_agent), "")
+    system = next((name for sign, name in _SYSTEMS if sign in user_agent), "")
+    if not name:
+        return user_agent.partition(" ")[0] or "Unknown"
+    return f"{name} on {system}" if system else name

@@ -71,3 +71,27 @@ def test_a_long_name_keeps_its_end(name: str, head: str, tail: str) -> None:
 )
 def test_one_or_many(count: int | None, one: str, many: str, said: str) -> None:
     assert words.one_or_many(count, one, many) == said
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [
+        pytest.param(
+            "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0",
+            "Firefox on Linux",
+            id="one name",
+        ),
+        pytest.param(
+            "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/142.0 Safari/537.36 Edg/142.0",
+            "Edge on Windows",
+            id="the one that claims to be all",
+        ),
+        pytest.param(
+            "Mozilla/5.0 (Linux; Android 16) Chrome/142.0", "Chrome on Android", id="Android first"
+        ),
+        pytest.param("curl/8.5.0", "curl/8.5.0", id="a program"),
+        pytest.param("", "Unknown", id="nothing"),
+    ],
+)
+def test_a_browser(agent: str, said: str) -> None:
+    assert words.browser(agent) == said

@@ -344,6 +344,12 @@ def nav_link(
 
 
 @register.filter
+def browser(user_agent: str) -> str:
+    """`{{ session.user_agent|browser }}`: 'Firefox on Linux'."""
+    return words.browser(str(user_agent))
+
+
+@register.filter
 def initials(username: str) -> str:
     """'r.avocet' → 'RA', 'hana' → 'HA'."""
     pieces = [piece for piece in re.split(r"[^0-9A-Za-z]+", str(username)) if piece]
