@@ -147,7 +147,9 @@ class Demo:
                 self.terminal.say_step(name, seconds)
             shown = len(report.steps)
             if report.trouble and report.trouble != trouble:
-                self.terminal.say(f"{report.trouble} The portal stays up; I try again each minute.")
+                self.terminal.say(
+                    f"{report.trouble}\nThe portal stays up; this is tried each minute."
+                )
             trouble = report.trouble or trouble
             if report.ready:
                 break

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import signal
 import sys
 import time
@@ -35,6 +36,8 @@ ACCOUNTS = {"watch": "berth-watch", "worker": "berth-worker"}
 TOKEN_SECONDS = 365 * 24 * 3600
 FIELD_MANAGER = "berth-playground"
 TRY_AGAIN_AFTER = 60.0
+# It sets 64 MB aside for each of two files of its log.
+ETCD_NEEDS = 150_000_000
 
 
 @dataclass(slots=True)
@@ -94,8 +97,8 @@ class Maker:
             try:
                 self.make()
             except (PlaygroundError, ClusterError) as error:
-                self.report.trouble = str(error)
-                self._tell(f"{error} Trying again in a minute.", f"{error}")
+                self.report.trouble = self._sentence(error)
+                self._tell(f"{self.report.trouble} Trying again in a minute.", "waiting a minute")
                 time.sleep(TRY_AGAIN_AFTER)
                 self.report.trouble = ""
         while True:
@@ -127,6 +130,12 @@ class Maker:
                 print(f"{name} ended; starting it again", flush=True)
                 with contextlib.suppress(PlaygroundError):  # the next look tries again
                     self.plane.start_component(name)
+
+    def _sentence(self, error: Exception) -> str:
+        """A full disk has many faces, of which some are panics; so it is looked at first."""
+        if shutil.disk_usage(self.folder).free < ETCD_NEEDS:
+            return f"The disk under {self.folder} is full: make room for the cluster's data."
+        return str(error)
 
     def _write_kubeconfigs(self) -> None:
         """A fresh token for each start, so that none runs out while a demo is in use."""
