@@ -60,6 +60,8 @@ def parts(request: HttpRequest) -> HttpResponse:
         "old": now - timedelta(minutes=14),
         "form": form,
         "cells": [Cell("allocated", "gpu-0"), Cell("allocated"), Cell("idle"), Cell("unavailable")],
+        "snippet": "spec:\n  resourceClaims:\n  # yours\n  - name: pair\n"
+        "    resourceClaimName: resnet-ablate-41\n",
         "long_name": "tidewater-train-distributed-vision-transformer-pretrain-a-x7k2p",
         "steps": [
             FunnelStep(48, "H100 in pools open to you", "on 7 nodes are not offered by DRA"),
