@@ -13,13 +13,22 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from devices import consumers
-from devices.cluster.gateway import ClusterError, Conflict, Forbidden, Gateway, Ref, Rejected
+from devices.cluster.gateway import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    Gateway,
+    Ref,
+    Rejected,
+    Unreachable,
+)
 from devices.dra.changes import Act, Make, Remove, changes
 from devices.dra.lifecycle import ENDED, State
 from devices.dra.names import CLAIM_LABEL, Manager
 from devices.dra.objects import ClaimWish, Shape, claim_objects, namespace_object
 from devices.dra.status import Status, status_of
 from devices.models import Claim
+from devices.models.claim import LEASE
 from portal import news
 from portal.outbox import lines as outbox
 from tenants.models import Tenant
@@ -55,14 +64,18 @@ def turn(public_id: str, *, gateway: Gateway, now: datetime) -> bool:
         return _sweep_leftovers(claim, gateway)
     holder = secrets.token_hex(8)
     if not claim.take_lease(holder, now):
+        # Where that turn died, the next one comes as soon as its lease is over.
+        outbox.not_later_than(RECONCILE, public_id, due=now + LEASE)
         return False
     try:
         # Read after the lease is held: what was wished before it must be seen by this turn.
         through = outbox.newest(RECONCILE, public_id)
         claim.refresh_from_db()
-        seen = _agree(claim, gateway, now)
-        if claim.record(now, holder=holder, **seen):
-            news.publish(["claims", f"claim-{public_id}"], tenant=claim.tenant.slug)
+        try:
+            _record(claim, now, holder, _agree(claim, gateway, now))
+        except ClusterError as error:
+            _record(claim, now, holder, _waiting(claim, error))
+            raise
         outbox.settle(RECONCILE, public_id, through=through)
     finally:
         if claim.drop_lease(holder):
@@ -77,11 +90,17 @@ def _agree(claim: Claim, gateway: Gateway, now: datetime) -> dict[str, Any]:
         if _do(claim, gateway, found):
             found = look(gateway, claim.wish())
         return _seen(claim, found, now)
+    except (Unreachable, Forbidden):
+        raise
     except ClusterError as error:
-        if error.retry and not isinstance(error, Conflict):
-            _note_unreachable(claim, error)
-            raise
         return _failed(claim, error)
+
+
+def _record(claim: Claim, now: datetime, holder: str, seen: dict[str, Any]) -> None:
+    """Stores what was seen, and tells open pages where it is news."""
+    if claim.record(now, holder=holder, **seen):
+        topics = ["claims", f"claim-{claim.public_id}"]
+        news.publish(topics, tenant=claim.tenant.slug)
 
 
 def look(gateway: Gateway, wish: ClaimWish) -> Found:
@@ -197,7 +216,7 @@ def _fields(status: Status) -> dict[str, Any]:
 
 def _failed(claim: Claim, error: ClusterError) -> dict[str, Any]:
     """What the cluster refused stays refused until a person changes something."""
-    code = "RIGHTS_MISSING" if isinstance(error, Forbidden) else "REFUSED_BY_CLUSTER"
+    code = "REFUSED_BY_CLUSTER"
     if isinstance(error, Conflict):
         code = "FIELD_OWNED_BY_OTHERS"
     elif isinstance(error, Rejected) and "exceeded quota" in error.message:
@@ -206,15 +225,18 @@ def _failed(claim: Claim, error: ClusterError) -> dict[str, Any]:
     return {"state": state, "code": code, "why": error.message}
 
 
-def _note_unreachable(claim: Claim, error: ClusterError) -> None:
-    """Says on the row that it waits for the cluster; it resumes by itself."""
+def _waiting(claim: Claim, error: ClusterError) -> dict[str, Any]:
+    """What to record where nobody knows whether the cluster took it: it is sent again by itself.
+
+    Missing rights are such a case: an API server that has just started refuses everybody until it
+    has read its roles, and a right that was forgotten may be given without anybody asking anew.
+    """
     if claim.state not in {State.REQUESTED, State.HELD}:
-        return
+        return {}
+    if isinstance(error, Forbidden):
+        return {"state": State.HELD, "code": "RIGHTS_MISSING", "why": error.message}
     why = f"The cluster does not answer ({error.message}). It is sent as soon as it does."
-    Claim.objects.filter(pk=claim.pk, state__in=[State.REQUESTED, State.HELD]).update(
-        state=State.HELD, code="CLUSTER_UNREACHABLE", why=why[:500]
-    )
-    news.publish(["claims", f"claim-{claim.public_id}"], tenant=claim.tenant.slug)
+    return {"state": State.HELD, "code": "CLUSTER_UNREACHABLE", "why": why}
 
 
 def _sweep_leftovers(claim: Claim, gateway: Gateway) -> bool:

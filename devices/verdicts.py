@@ -61,10 +61,9 @@ OWN: dict[str, Verdict] = {
         "Ask again if you still need it.",
     ),
     "RIGHTS_MISSING": Verdict(
-        "Failed: Berth lacks a right in the cluster.",
+        "Held: Berth lacks a right in the cluster.",
         Job.PLATFORM,
-        "The message below names the right.",
-        wrong=True,
+        "The message below names the right; it is sent as soon as it is given.",
     ),
     "REFUSED_BY_CLUSTER": Verdict(
         "Failed: the cluster refused it.",

@@ -17,7 +17,7 @@ from devices.models.template import TemplateVersion
 from tenants.models import Tenant, TenantNamespace
 
 ID_LETTERS = "bcdfghjkmnpqrstvwxz23456789"
-LEASE = timedelta(seconds=60)
+LEASE = timedelta(seconds=30)
 
 
 def new_public_id() -> str:

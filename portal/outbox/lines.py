@@ -37,6 +37,11 @@ def hint(task: str, key: str) -> bool:
     return True
 
 
+def not_later_than(task: str, key: str, *, due: datetime) -> None:
+    """The sweep sends this work again at `due` at the latest, however long its pause was to be."""
+    OutboxLine.objects.filter(task=task, key=key, due_at__gt=due).update(due_at=due)
+
+
 def newest(task: str, key: str) -> int:
     """The id of the newest line for this work; read it before looking at what is wanted."""
     lines = OutboxLine.objects.filter(task=task, key=key)

@@ -12,11 +12,12 @@ from django.db import connection
 
 from devices import cluster, reconcile
 from devices.claims import release_claim
-from devices.cluster.gateway import Gateway, Ref, Unreachable
+from devices.cluster.gateway import Forbidden, Gateway, Ref, Unreachable
 from devices.dra.lifecycle import State
 from devices.dra.names import CLAIM_LABEL, REQUEST_ID_ANNOTATION, TENANT_LABEL
 from devices.dra.objects import claim_objects
 from devices.models import Claim, ClaimEvent
+from devices.models.claim import LEASE
 from playground.controlplane import ControlPlane
 from portal.outbox.models import OutboxLine
 from tenants.access import Access
@@ -104,7 +105,7 @@ def test_a_turn_that_died_after_making_it_is_taken_up(gateway: Gateway, access: 
     (obj,) = claim_objects(claim.wish())
     uid = gateway.apply(obj, manager="berth-claim")["metadata"]["uid"]
     assert not reconcile.turn(claim.public_id, gateway=gateway, now=NOON), "the lease still holds"
-    assert reconcile.turn(claim.public_id, gateway=gateway, now=NOON + timedelta(seconds=61))
+    assert reconcile.turn(claim.public_id, gateway=gateway, now=NOON + LEASE + timedelta(seconds=1))
     (found,) = objects(gateway, claim)
     assert found["metadata"]["uid"] == uid  # type: ignore[index]
 
@@ -200,3 +201,29 @@ def test_a_cluster_that_does_not_answer_holds_the_ask_and_it_resumes(
     reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
     claim.refresh_from_db()
     assert (claim.state, len(objects(gateway, claim))) == (State.APPLIED, 1)
+
+
+def test_missing_rights_hold_the_ask_and_it_resumes_when_they_are_given(
+    gateway: Gateway, access: Access, plane_137: ControlPlane
+) -> None:
+    nobody = cluster.connect(plane_137.kubeconfig("nobody-in-particular"))
+    claim = ask(access)
+    with pytest.raises(Forbidden):
+        reconcile.turn(claim.public_id, gateway=nobody, now=NOON)
+    claim.refresh_from_db()
+    assert (claim.state, claim.code) == (State.HELD, "RIGHTS_MISSING")
+    assert "cannot list resource" in claim.why
+    assert OutboxLine.objects.exists(), "the promise stands"
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    claim.refresh_from_db()
+    assert claim.state == State.APPLIED
+
+
+def test_the_next_turn_comes_when_a_dead_ones_lease_is_over(
+    gateway: Gateway, access: Access
+) -> None:
+    claim = ask(access)
+    OutboxLine.objects.update(due_at=NOON + timedelta(minutes=5))
+    claim.take_lease("dead", NOON)
+    assert not reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    assert OutboxLine.objects.get().due_at == NOON + LEASE
