@@ -76,6 +76,9 @@ def _field(parameter: Parameter, free: dict[str, str]) -> forms.Field:
                 initial=parameter.default,
                 min_value=parameter.minimum,
                 max_value=parameter.maximum,
+                error_messages=dict.fromkeys(
+                    ("required", "invalid", "min_value", "max_value"), parameter.bounds
+                ),
                 widget=Stepper,
             )
         case Switch():

@@ -145,6 +145,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.1}
 CELERY_BEAT_SCHEDULE = {
     "send what the outbox holds": {"task": "portal.outbox.tasks.sweep_outbox", "schedule": 5.0},
+    # News make it count at once; this keeps the age of its figures honest while nothing changes.
+    "count what is offered": {"task": "devices.tasks.count_offers", "schedule": 20.0},
     "look at rows nobody looked at": {"task": "devices.tasks.sweep_claims", "schedule": 30.0},
     "forget old answers": {"task": "portal.api.tasks.forget_answers", "schedule": 3600.0},
 }

@@ -85,8 +85,13 @@ class Count(msgspec.Struct, frozen=True, tag="count", tag_field="kind"):
         except (TypeError, ValueError):
             number = None
         if number is None or not self.minimum <= number <= self.maximum:
-            raise ValueError(f"Give a whole number from {self.minimum} to {self.maximum}.")
+            raise ValueError(self.bounds)
         return number
+
+    @property
+    def bounds(self) -> str:
+        """What is allowed, as a sentence."""
+        return f"Give a whole number from {self.minimum} to {self.maximum}."
 
     def apply(self, draft: Draft, value: Value) -> Draft:
         return draft.each(

@@ -97,10 +97,11 @@ def _page(access: Access, version: TemplateVersion, form: AskForm) -> dict[str, 
     except BadValue as bad:
         return {**page, "wrong": bad.fields}
     names = dict(form.cleaned_data) if form.is_bound and hasattr(form, "cleaned_data") else {}
+    first = access.tenant.namespaces.values_list("name", flat=True).first()
     wish = ClaimWish(
         public_id="…",
         tenant=access.tenant.slug,
-        namespace=names.get("namespace") or "…",
+        namespace=names.get("namespace") or first or "…",
         name=names.get("name") or form.initial["name"],
         request_id="…",
         shape=Shape.CLAIM if template.shared else Shape.TEMPLATE,
