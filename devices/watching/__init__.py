@@ -112,7 +112,7 @@ def _lead(work: Watch, stop: threading.Event, *, once: bool) -> tuple[bool, bool
         over.set()
         for follower in followers:
             follower.hang_up()
-        writer.join(timeout=2.0)
+        writer.end(2.0)
         _try(lambda: leadership.give_up(work.holder))
     return not any(part.crashed for part in parts), done
 

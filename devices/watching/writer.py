@@ -6,6 +6,7 @@ order in which a kind's changes were seen is the order in which they are stored.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
@@ -77,6 +78,12 @@ class Writer(Part):
             except queue.Full:
                 continue
 
+    def end(self, seconds: float) -> None:
+        """Lets the write that is under way finish, when all has been told to stop."""
+        with contextlib.suppress(queue.Full):
+            self._queue.put_nowait(_nothing)
+        self.join(seconds)
+
     def work(self) -> None:
         quiet_at = alive_at = time.monotonic()
         drop_at = time.monotonic() + DROP_SECONDS
@@ -147,6 +154,10 @@ class Writer(Part):
                 if changed:
                     self._news(changed)
                 return
+
+
+def _nothing(store: Store) -> list[Changed]:
+    return []
 
 
 def _drop_old(store: Store) -> list[Changed]:

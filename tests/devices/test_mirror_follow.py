@@ -374,11 +374,11 @@ def test_events_stay_when_the_cluster_forgets_them(gateway, namespace):
 
 
 @contextlib.contextmanager
-def process(kubeconfig):
+def process(kubeconfig, **more):
     """A real watch process on the test's database."""
     name = connection.settings_dict["NAME"]
     url = os.environ["DATABASE_URL"].replace("/berth?", f"/{name}?")
-    env = {**os.environ, "DATABASE_URL": url, "BERTH_KUBECONFIG": str(kubeconfig)}
+    env = {**os.environ, "DATABASE_URL": url, "BERTH_KUBECONFIG": str(kubeconfig), **more}
     with subprocess.Popen(
         [sys.executable, "manage.py", "watchcluster"], cwd=ROOT, env=env
     ) as child:
@@ -424,6 +424,19 @@ def test_a_leader_that_was_asleep_writes_nothing_after_its_successor(own_plane, 
             time.sleep(3)
             assert holder() != first
             same(gateway)
+
+
+def test_a_broker_that_is_away_delays_nothing(own_plane, gateway, namespace):
+    with process(own_plane.admin_kubeconfig, VALKEY_URL="redis://127.0.0.1:1/0") as child:
+        until(listed, seconds=60)
+        claim = a_claim("a", namespace)
+        claim["metadata"]["labels"] = {"berth.dev/claim": "c-1"}
+        for number in range(20):
+            gateway.create({**claim, "metadata": {**claim["metadata"], "name": f"a{number}"}})
+        began = time.monotonic()
+        same(gateway)
+        assert time.monotonic() - began < 5
+        assert child.poll() is None
 
 
 def test_a_process_that_is_told_to_end_does_within_three_seconds_and_frees_the_lease(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -85,29 +86,46 @@ def test_a_watch_is_ended_from_another_thread_at_once(gateway, namespace):
     assert time.monotonic() - began < 2
 
 
-def test_objects_made_while_pages_are_read_are_neither_missed_nor_doubled(gateway, namespace):
-    """A list in small pages while objects come and go, then the watch from the list's version."""
-    for number in range(200):
-        gateway.create(a_config_map(f"m{number:04}", namespace))
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    "count",
+    [
+        pytest.param(5_000, id="5,000 objects"),
+        pytest.param(100_000, marks=pytest.mark.long, id="100,000 objects"),
+    ],
+)
+def test_objects_made_while_pages_are_read_are_neither_missed_nor_doubled(tmp_path, count):
+    """A list in pages while objects come, change and go, then the watch from the list's version."""
+    with ControlPlane(tmp_path, built(NEWEST), components=("etcd", "kube-apiserver")) as plane:
+        _list_and_watch_under_change(connect(plane.admin_kubeconfig), "default", count)
+
+
+def _list_and_watch_under_change(gateway, namespace, count):
+    with ThreadPoolExecutor(8) as pool:
+        made = (a_config_map(f"m{number:06}", namespace) for number in range(count))
+        list(pool.map(gateway.create, made))
     seen: list[str] = []
     version = ""
-    for turn, page in enumerate(gateway.pages("ConfigMap", namespace=namespace, size=20)):
+    for turn, page in enumerate(gateway.pages("ConfigMap", namespace=namespace)):
         version = page.version
         seen += [loads(item)["metadata"]["name"] for item in page.items]
         gateway.create(a_config_map(f"n{turn:04}", namespace))
-        gateway.delete(Ref("ConfigMap", f"m{turn * 3:04}", namespace))
-        gateway.merge(Ref("ConfigMap", f"m{turn * 3 + 1:04}", namespace), {"data": {"x": "1"}})
-    assert len(seen) == len(set(seen)) == 201
+        gateway.delete(Ref("ConfigMap", f"m{turn * 300:06}", namespace))
+        gateway.merge(Ref("ConfigMap", f"m{turn * 300 + 1:06}", namespace), {"data": {"x": "1"}})
+    assert len(seen) == len(set(seen)) == count
+    assert turn + 1 == count // 500
     have = set(seen)
+    changes = []
     for event in gateway.watch("ConfigMap", version, namespace=namespace, timeout_seconds=2):
         if event.change is Change.BOOKMARK:
             continue
         name = event.obj["metadata"]["name"]
         assert (name in have) is (event.change is not Change.ADDED), (event.change, name)
         (have.discard if event.change is Change.DELETED else have.add)(name)
+        changes.append(event.change)
     now = {obj["metadata"]["name"] for obj in gateway.list("ConfigMap", namespace=namespace).items}
     assert have == now
-    assert turn == 10
+    assert len(changes) == 3 * (turn + 1)
 
 
 def test_a_watch_cut_in_mid_line_counts_whole_lines_only(gateway, namespace, through, proxy):
