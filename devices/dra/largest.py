@@ -16,12 +16,12 @@ from devices.dra.claims import MOST_DEVICES, Ask, Claim, ClaimSpec, DeviceKey, R
 from devices.dra.matching import all_match
 from devices.dra.pools import pools
 from devices.dra.published import node_of
+from devices.dra.released import usage_without
 from devices.dra.requests import Wish
 from devices.dra.selector import Fault
 from devices.dra.slices import Slice
 from devices.dra.snapshot import Snapshot
 from devices.dra.standing import State, standings
-from devices.dra.usage import usage_of
 
 #: How many nodes are tried one by one before all nodes are asked at once.
 _FIRST: Final = 4
@@ -73,9 +73,7 @@ def moves(snapshot: Snapshot, device_class: str) -> tuple[Move, ...]:
     )
     found = []
     for bound, node, name in promising[:_MOST_MOVES]:
-        namespace, _, claim_name = name.partition("/")
-        without = [c for k, c in snapshot.claims.items() if k != (namespace, claim_name)]
-        used = usage_of(without, "DRAConsumableCapacity" in snapshot.gates)
+        used = usage_without(snapshot, {name})
         for count in range(bound, now.count, -1):
             verdict = allocate(snapshot, snapshot.node(node), [_wish(device_class, count)], used)
             if verdict.kind is Kind.OK:

@@ -28,6 +28,21 @@ CODES = table(
         "Ask for fewer at once, or wait until one node has them free.",
     ),
     Code(
+        "TOO_FEW_MATCH",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "Fewer devices match than are asked for, free or not.",
+        "Ask for fewer, or relax a condition.",
+        told="Only {left} devices match, and {need} are asked for.",
+    ),
+    Code(
+        "NOT_TOGETHER_ON_ONE_NODE",
+        Class.RETRYABLE,
+        Who.TENANT,
+        "Each part can be had, but no node has all of them together.",
+        "Ask for the parts that belong together only, or wait until one node has them free.",
+    ),
+    Code(
         "ALL_DEVICES_NOT_FREE",
         Class.RETRYABLE,
         Who.TENANT,
