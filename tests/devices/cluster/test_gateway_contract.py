@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from devices.cluster import connect
+from devices.cluster.apiserver import ApiServer
 from devices.cluster.dropped import dropped_fields
 from devices.cluster.gateway import (
     Conflict,
@@ -19,6 +26,7 @@ from devices.cluster.gateway import (
     Rejected,
     Unreachable,
 )
+from devices.cluster.live import Transport
 from tests.devices.cluster.objects import a_claim, a_class, a_config_map, a_node, a_slice, until
 
 
@@ -254,7 +262,7 @@ def test_a_missing_right_names_kind_and_verb(plane):
 
 def test_credentials_that_are_not_known_are_a_missing_right(plane, tmp_path):
     path = tmp_path / "kubeconfig"
-    _token_kubeconfig(plane, path, "not-a-token")
+    _kubeconfig(plane, path, {"token": "not-a-token"})
     with pytest.raises(Forbidden):
         connect(path).list("Namespace")
 
@@ -273,12 +281,53 @@ def test_a_replaced_kubeconfig_is_read_anew(plane, tmp_path):
 def test_a_refused_token_is_read_anew_from_its_file_and_the_request_sent_once_more(plane, tmp_path):
     path, token = tmp_path / "kubeconfig", tmp_path / "token"
     token.write_text("expired")
-    _token_kubeconfig(plane, path, file=str(token))
+    _kubeconfig(plane, path, {"tokenFile": str(token)})
     gateway = connect(path)
     with pytest.raises(Forbidden):
         gateway.list("Namespace")
     token.write_text(plane.bound_token("kube-system", "namespace-controller"))
     assert gateway.list("Namespace").items
+
+
+def test_a_pods_own_account_whose_token_is_rotated(plane, tmp_path, monkeypatch):
+    """The kubelet replaces the token file; one that ran out is read again and asked once more."""
+    host, port = plane.url.removeprefix("https://").split(":")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    token = tmp_path / "token"
+    token.write_text("ran out")
+    place = "kubernetes.config.incluster_config.SERVICE"
+    monkeypatch.setattr(f"{place}_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(f"{place}_CERT_FILENAME", str(plane.ca_file))
+    gateway = ApiServer(Transport())
+    with pytest.raises(Forbidden):
+        gateway.list("Namespace")
+    token.write_text(plane.bound_token("kube-system", "namespace-controller"))
+    assert gateway.list("Namespace").items
+
+
+def test_a_token_from_an_exec_plugin(plane, tmp_path):
+    token = plane.bound_token("kube-system", "namespace-controller")
+    credential = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": token},
+    }
+    (tmp_path / "credential.json").write_text(json.dumps(credential))
+    path = tmp_path / "kubeconfig"
+    _kubeconfig(
+        plane,
+        path,
+        {
+            "exec": {
+                "apiVersion": "client.authentication.k8s.io/v1",
+                "command": "cat",
+                "args": [str(tmp_path / "credential.json")],
+                "interactiveMode": "Never",
+            }
+        },
+    )
+    assert connect(path).list("Namespace").items
 
 
 def test_a_kubeconfig_that_is_not_there_yet_is_waited_for(plane, tmp_path):
@@ -360,29 +409,24 @@ def test_what_a_feature_that_is_off_drops_is_named(plane_137):
     assert dropped_fields(claim, stored) == ("spec.devices.requests[0].exactly.derivedAttributes",)
 
 
-def _token_kubeconfig(plane, path, token="", file=""):
-    user = f"{{tokenFile: {file}}}" if file else f"{{token: {token}}}"
-    path.write_text(
-        f"""
-apiVersion: v1
-kind: Config
-current-context: it
-contexts: [{{name: it, context: {{cluster: it, user: it}}}}]
-clusters:
-  - name: it
-    cluster: {{server: "{plane.url}", certificate-authority: "{plane.ca_file}"}}
-users: [{{name: it, user: {user}}}]
-"""
-    )
+def _kubeconfig(plane, path, user):
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        "clusters": [
+            {
+                "name": "it",
+                "cluster": {"server": plane.url, "certificate-authority": str(plane.ca_file)},
+            }
+        ],
+        "users": [{"name": "it", "user": user}],
+    }
+    path.write_text(yaml.safe_dump(config))
 
 
 def _another_authority() -> str:
-    from datetime import UTC, datetime, timedelta
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "somebody else")])
     now = datetime.now(UTC)
