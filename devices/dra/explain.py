@@ -127,6 +127,10 @@ def _reason(
     alone = [f for f in _best_alternatives(funnels) if f.need is not None and f.best < f.need]
     if alone:
         worst = alone[0]
+        never = next((f for f in alone if f.need is not None and f.most < f.need), None)
+        if never is not None:
+            facts = {"most": str(never.most), "need": str(never.need)}
+            return "MORE_THAN_ANY_NODE_HAS", facts, ()
         evidence = f"{worst.left} devices are left for {worst.request}, {worst.best} on one node"
         return "NOT_ENOUGH_ON_ONE_NODE", {}, (evidence,)
     if any(f.need is None for f in funnels):

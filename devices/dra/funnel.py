@@ -51,7 +51,8 @@ class Step:
 class Funnel:
     """The steps for one request (or one alternative), and what is left on the best single node.
 
-    ``need`` is how many devices are asked for, None where all that match are.
+    ``need`` is how many devices are asked for, None where all that match are; ``most`` is the most
+    that match on one node, whether they are free or not.
     """
 
     claim: int
@@ -62,6 +63,7 @@ class Funnel:
     need: int | None
     best: int
     best_node: str
+    most: int = 0
 
     @property
     def left(self) -> int:
@@ -107,6 +109,7 @@ class _Funnel:
         odd, busy = _odd(self.snapshot), _busy(self.used)
         if "DRAConsumableCapacity" in self.snapshot.gates and ask.capacity is not None:
             self._keep("with that capacity", "CAPACITY_NOT_OFFERED", self._offered)
+        most, _ = self._best()
         self._keep("usable in this cluster", "FEATURE_OFF", self._feature, odd.__contains__)
         self._keep(
             "tolerated",
@@ -134,6 +137,7 @@ class _Funnel:
             None if ask.mode == ALL else ask.count,
             best,
             node,
+            most,
         )
 
     # one step

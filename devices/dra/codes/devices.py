@@ -43,6 +43,14 @@ CODES = table(
         "Ask for the parts that belong together only, or wait until one node has them free.",
     ),
     Code(
+        "MORE_THAN_ANY_NODE_HAS",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "No node has that many of these devices, free or not.",
+        "Ask for fewer at once.",
+        told="No node has more than {most} of these devices, and {need} are asked for.",
+    ),
+    Code(
         "ALL_DEVICES_NOT_FREE",
         Class.RETRYABLE,
         Who.TENANT,

@@ -53,7 +53,7 @@ def explained(number: str, name: str) -> Explanation:
         ("24", "two", "NO", "DEVICE_TAINTED", "example.com/drain=yes:NoExecute"),
         ("27", "numa0", "FATAL", "ATTRIBUTE_UNSUPPORTED", "resource.kubernetes.io/pcieRoot"),
         ("41", "all", "FATAL", "TOO_MANY_DEVICES", "32"),
-        ("47", "two-gpus", "NO", "NOT_ENOUGH_ON_ONE_NODE", "1 on one node"),
+        ("47", "two-gpus", "NO", "MORE_THAN_ANY_NODE_HAS", "No node has more than 1"),
         ("48", "small", "FATAL", "CLASS_MISSING", ""),
     ],
 )
@@ -103,6 +103,20 @@ def test_parts_that_fit_only_on_different_nodes() -> None:
         "team-a/g alone fits node-o5, node-o6",
         "team-a/nic alone fits node-o7",
     )
+
+
+def test_enough_are_free_and_not_on_one_node() -> None:
+    slices = []
+    for node in ("n", "m"):
+        pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+        devices = [{"name": "x0"}, {"name": "x1"}]
+        spec = {"driver": "d", "nodeName": node, "pool": pool, "devices": devices}
+        slices.append({"kind": "ResourceSlice", "metadata": {"name": node}, "spec": spec})
+    base = [{"kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}}, *slices]
+    taken = [held("x0", "a"), {**held("x1", "b", node="m")}]
+    found = explain(read([*base, *taken]), [Wish("ns/w", a_spec(2))])
+    assert found.code is not None and found.code.name == "NOT_ENOUGH_ON_ONE_NODE"
+    assert found.evidence == ("2 devices are left for r, 1 on one node",)
 
 
 def test_all_needs_every_one() -> None:
