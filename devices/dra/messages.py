@@ -63,6 +63,7 @@ SCHEDULER: Final = (
         also=("resourceclaim",),
     ),
     Row("resourceclaim", "CLAIM_MISSING", r'"(?P<claim>[^"]+)" not found', also=("not found",)),
+    Row("resource claim template", "TEMPLATE_MISSING", also=("not found",)),
     Row("device class", "CLASS_MISSING", r"class (?P<class>\S+) does", also=("does not exist",)),
     Row("could not retrieve device class", "CLASS_MISSING", r"class (?P<class>[^:\s]+):"),
     Row("no such key", "SELECTOR_NO_SUCH_KEY", r"no such key: (?P<key>[^\s,]+)"),

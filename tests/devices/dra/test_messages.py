@@ -34,6 +34,7 @@ MESSAGES = [
         {"claim": "x"},
     ),
     (S, "resourceclaim in use", "CLAIM_IN_USE", {}),
+    (S, 'resource claim template "t": not found', "TEMPLATE_MISSING", {}),
     (S, "resourceclaim not available on the node", "CLAIM_ELSEWHERE", {}),
     (
         S,
