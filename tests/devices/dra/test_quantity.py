@@ -107,9 +107,13 @@ numbers = st.builds(
 )
 
 
+LARGEST = Decimal(2**63 - 1) * NANO
+
+
 @given(numbers)
 def test_values_agree_with_the_official_client_up_to_rounding(text):
     theirs = parse_quantity(text) * NANO
+    theirs = max(-LARGEST, min(LARGEST, theirs))  # Go stops there, the client does not
     ours = Decimal(parse(text).nanos)
     assert abs(ours) >= abs(theirs)
     assert abs(ours - theirs) < 1
