@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from kubernetes.utils import parse_quantity
 
@@ -113,7 +113,7 @@ LARGEST = Decimal(2**63 - 1) * NANO
 @given(numbers)
 def test_values_agree_with_the_official_client_up_to_rounding(text):
     theirs = parse_quantity(text) * NANO
-    theirs = max(-LARGEST, min(LARGEST, theirs))  # Go stops there, the client does not
+    assume(abs(theirs) <= LARGEST)  # beyond it Go stops, at times, and the client never
     ours = Decimal(parse(text).nanos)
     assert abs(ours) >= abs(theirs)
     assert abs(ours - theirs) < 1
