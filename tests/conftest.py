@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 from pytest_django import Settings
 
@@ -13,6 +15,10 @@ from tests.playground.plane import plane, plane_136, plane_137, start_plane
 __all__ = ["plane", "plane_136", "plane_137", "start_plane"]
 
 ROOT = Path(__file__).parent.parent
+
+# A slow machine is no failure, and what CI finds must be found again by whoever looks for it.
+hypothesis.settings.register_profile("berth", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.load_profile("berth")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
