@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from devices.dra.alike import rows_for, signature
+from devices.dra.attempt import Fatal, Ready, fatal
 from devices.dra.capacity_requests import NotRepresentable, consumed, fits
 from devices.dra.claims import ALL, EXACT, MOST_DEVICES, Ask, DeviceClass, DeviceKey, Request
 from devices.dra.constraints import Tracker, tracker
 from devices.dra.nodes import Node
 from devices.dra.quantity import Quantity
 from devices.dra.requests import Failure, Want, Wish, answers, closed
-from devices.dra.search import Fatal, Ready, Search, fatal, picked
+from devices.dra.search import Search, picked
 from devices.dra.snapshot import Snapshot
 from devices.dra.usage import Usage, usage
 from devices.dra.visibility import Place, View, reaches, view

@@ -17,7 +17,8 @@ from devices.dra.requests import Failure
 from devices.dra.visibility import PoolView
 
 if TYPE_CHECKING:
-    from devices.dra.search import Ready, Search
+    from devices.dra.attempt import Ready
+    from devices.dra.search import Search
 
 #: Beyond so many different requests their unions are not all tried.
 MOST_GROUPS: Final = 8
@@ -104,16 +105,19 @@ class Bounds:
         """
         search = self._search
         needs: Counter[int] = Counter()
+        chosen: set[int] = set()
         for number in range(claim, len(search.ready)):
             for alternatives in search.ready[number]:
+                if any(self._may_end_it(number, ready) for ready in alternatives):
+                    return True
                 ready = alternatives[0]
                 if len(alternatives) > 1 or ready.want.ask.admin:
                     continue
-                if any(isinstance(answer, Failure) for answer in ready.answers):
-                    return True
                 mask = self._mask(number, ready)
                 if mask >= 0:
                     needs[mask] += ready.need
+                    if not ready.want.everything:
+                        chosen.add(mask)
         if sum(needs.values()) < 2:
             return True
         taken = sum(1 << index for index, claims in search.allocating.items() if claims)
@@ -125,9 +129,15 @@ class Bounds:
                     union |= mask
                 free = (union & ~taken).bit_count()
                 if sum(needs[mask] for mask in group) > free:
-                    self._pay(free, [needs[mask] for mask in group])
+                    self._pay(free, [needs[mask] for mask in group if mask in chosen])
                     return False
         return True
+
+    def _may_end_it(self, claim: int, ready: Ready) -> bool:
+        """Whether trying the request can end the attempt with an error, which must be met."""
+        if ready.want.everything and self._search.trackers[claim]:
+            return True
+        return any(isinstance(answer, Failure) for answer in ready.answers)
 
     def _mask(self, claim: int, ready: Ready) -> int:
         """The viable places as bits, or -1 where one of them can be given more than once."""

@@ -7,7 +7,7 @@ backs out. Source: upstream's ``matchAttributeConstraint`` and ``distinctAttribu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from devices.dra.claims import Constraint
 from devices.dra.gates import Gates
@@ -39,6 +39,10 @@ class Tracker(ABC):
     @abstractmethod
     def remove(self, request: str) -> None:
         """Forgets the device that was added last."""
+
+    @abstractmethod
+    def state(self) -> Hashable:
+        """What it remembers, as a key."""
 
     def _comparable(self, value: Attribute | None) -> bool:
         """Lists can be compared only with the gate; an unknown kind of value never."""
@@ -90,10 +94,10 @@ class Match(Tracker):
         if self._lists:
             self._common.pop()
 
-    @property
-    def agreed(self) -> Attribute | None:
-        """The value that every further device must have, where one is fixed and no list."""
-        return self._stack[0] if self._stack and not self._lists else None
+    def state(self) -> Hashable:
+        if self._lists:
+            return tuple(self._common)
+        return self._stack[0] if self._stack else None
 
 
 class Distinct(Tracker):
@@ -131,6 +135,11 @@ class Distinct(Tracker):
         self._count -= 1
         self._last.pop(request, None)
         self._values.pop()
+
+    def state(self) -> Hashable:
+        if self._by_request:
+            return (bool(self._count), tuple(self._last.items()))
+        return frozenset(self._values)
 
 
 def tracker(constraint: Constraint, gates: Gates) -> Tracker | None:

@@ -54,6 +54,15 @@ class Counters:
         key = pool.name if self._by_name else pool.key
         self._give(self._taken[key], amounts_of(device.consumes))
 
+    def state(self) -> Hashable:
+        """What has been taken so far, as a key."""
+        return tuple(
+            (key, counter, amount)
+            for key, taken in self._taken.items()
+            for counter, amount in sorted(taken.items())
+            if amount
+        )
+
     def most(self, pool: PoolView, devices: Iterable[Device]) -> int:
         """No more of these devices of one pool can be taken together, in the best of cases."""
         key = pool.name if self._by_name else pool.key
@@ -142,6 +151,10 @@ class Groups:
         """Undoes `take`."""
         for key, before in reversed(undo):
             self._common[key] = before
+
+    def state(self) -> Hashable:
+        """What the devices have in common so far, as a key."""
+        return tuple(self._common.items())
 
     def _seed(self, pool: PoolView) -> None:
         for piece in (*pool.slices, *pool.others):

@@ -9,19 +9,20 @@ Source: ``allocator_experimental.go``, of which the other two allocators are sub
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import comb
 from typing import Final
 
+from devices.dra.attempt import Fatal, Pick, Ready, TooMany, Undoing, fatal
 from devices.dra.bounds import Bounds
 from devices.dra.capacity_requests import NotRepresentable, consumed, fits
 from devices.dra.claims import MOST_DEVICES
 from devices.dra.constraints import Tracker, attribute_of
-from devices.dra.counters import Counters, Groups, Undo
+from devices.dra.counters import Counters, Groups
+from devices.dra.deadends import Memory
 from devices.dra.derived import DerivedError, derive
 from devices.dra.nodes import Node
 from devices.dra.quantity import Quantity
-from devices.dra.requests import Answer, Failure, Want, Wish
+from devices.dra.requests import Failure, Wish
 from devices.dra.slices import Attribute
 from devices.dra.snapshot import Snapshot
 from devices.dra.usage import Usage
@@ -30,52 +31,7 @@ from devices.dra.visibility import Place, View, reaches
 #: Steps of upstream's search that fit in its ten seconds (8 million took 5.9 s on two cores).
 PATIENCE: Final = 14_000_000
 #: Steps of this search after which it gives up as well.
-OWN_PATIENCE: Final = 300_000
-
-
-class Fatal(Exception):
-    """The scheduling attempt ends with an error, on every node."""
-
-    def __init__(self, text: str, code: str) -> None:
-        super().__init__(text)
-        self.text, self.code = text, code
-
-
-class TooMany(Exception):
-    """A claim would hold more than 32 devices on this branch; another alternative may not."""
-
-
-@dataclass(slots=True)
-class Pick:
-    """One device chosen for one request."""
-
-    want: Want
-    place: Place
-    taken: Mapping[str, Quantity] | None
-
-
-@dataclass(slots=True)
-class Ready:
-    """A want on this node: answers and closed taints for every place, and how many it needs."""
-
-    want: Want
-    answers: Sequence[Answer]
-    closed: Sequence[bool]
-    need: int = 0
-    every: tuple[int, ...] = ()
-
-
-@dataclass(slots=True)
-class Undoing:
-    """What one chosen device changed."""
-
-    index: int
-    counters: bool = False
-    groups: Undo | None = None
-    marked: bool = False
-    picked: bool = False
-    shared: Mapping[str, Quantity] | None = None
-    attributes: list[Attribute | None] = field(default_factory=list)
+OWN_PATIENCE: Final = 150_000
 
 
 class Search:
@@ -105,6 +61,7 @@ class Search:
         self.work = 0
         self.steps = 0
         self.bounds = Bounds(self)
+        self.memory = Memory(self)
 
     def run(self) -> bool:
         """Whether all claims can be allocated; `picks` then says how. Raises Fatal."""
@@ -133,6 +90,16 @@ class Search:
             except TooMany:
                 # Another alternative of an earlier claim may leave this one what it needs.
                 return False
+        key = self.memory.key(claim, request)
+        if self.memory.failed(key):
+            return False
+        before = self.work
+        done = self._alternatives(claim, request)
+        if not done:
+            self.memory.remember(key, self.work - before)
+        return done
+
+    def _alternatives(self, claim: int, request: int) -> bool:
         alternatives = self.ready[claim][request]
         if not alternatives[0].want.alternative:
             return self._device(claim, request, alternatives[0], 0, 0)
@@ -226,7 +193,7 @@ class Search:
             and (not place.piece.reach.per_device or reaches(device.reach, self.node))
             and self._operations_known(place)
             and not (device.consumes and "DRAPartitionableDevices" not in self.gates)
-            and (not self.shares or self._share(claim, ready, index) is not None)
+            and (not self.shares or self._share(claim, ready, index, alone=True) is not None)
         )
 
     def in_use(self, index: int) -> bool:
@@ -245,8 +212,12 @@ class Search:
             return False
         return not place.piece.reach.per_device or reaches(device.reach, self.node)
 
-    def _share(self, claim: int, ready: Ready, index: int) -> Mapping[str, Quantity] | None:
-        """What a share of the device takes, or None where it does not fit or is not allowed."""
+    def _share(
+        self, claim: int, ready: Ready, index: int, *, alone: bool = False
+    ) -> Mapping[str, Quantity] | None:
+        """What a share of the device takes, or None where it does not fit or is not allowed;
+        with ``alone`` as if this attempt had taken nothing of it yet.
+        """
         place = self.places[index]
         device, ask = place.device, ready.want.ask
         if not device.shareable and ask.capacity is None and not device.capacity:
@@ -259,7 +230,7 @@ class Search:
         if taken is None:
             return None
         more: dict[str, Quantity] = {}
-        for share in self.sharing.get(index, ()):
+        for share in () if alone else self.sharing.get(index, ()):
             for name, amount in share.items():
                 more[name] = more[name] + amount if name in more else amount
         used = self.used.consumed.get(place.key, {})
@@ -380,27 +351,6 @@ class Search:
             self.groups.give_back(undo.groups)
         if undo.counters:
             self.counters.give_back(place.pool, place.device)
-
-
-def fatal(wish: Wish, want: Want, failure: Failure, place: Place, device_named: bool) -> Fatal:
-    """A selector's failure in upstream's words (which name the device from 1.37 on)."""
-    whose = f"class {want.device_class.name}" if failure.of_class else f"claim {wish.name}"
-    if failure.unmodelled:
-        return Fatal(f"{whose}: selector #{failure.index}: {failure.why}", "SELECTOR_NOT_MODELLED")
-    if not failure.compiles:
-        text = f"{whose}: selector #{failure.index}: CEL compile error: {failure.why}"
-        return Fatal(text, "SELECTOR_INVALID")
-    where = f" on device {place}" if device_named else ""
-    text = f"{whose}: selector #{failure.index}{where}: CEL runtime error: {failure.why}"
-    if failure.why.startswith("no such key"):
-        if device_named:
-            text += (
-                ". consider using CEL optional chaining (.? followed by orValue()) or guarding "
-                "the check with has() for optional fields"
-            )
-        return Fatal(text, "SELECTOR_NO_SUCH_KEY")
-    unsupported = "unsupported attribute value" in failure.why
-    return Fatal(text, "ATTRIBUTE_UNSUPPORTED" if unsupported else "SELECTOR_FAILS")
 
 
 def picked(search: Search) -> Iterator[Pick]:

@@ -108,6 +108,8 @@ def equal(left: Any, right: Any) -> bool:
 
     Raises CelError. The order of the operands matters, as it does in cel-go.
     """
+    if left is None or right is None:
+        return left is right
     if isinstance(left, Quantity | Semver):
         if type(left) is not type(right):
             raise no_overload(left, right)
