@@ -330,7 +330,7 @@ class ControlPlane:
 
     def _start(self, name: str, tied: bool) -> None:
         wanted = command(name, self._layout())
-        self._programs.start(name, wanted, environment(name), tied=tied)
+        self._programs.start(name, wanted, environment(name, self.tuning), tied=tied)
 
     def _ports(self) -> Mapping[str, int]:
         known = Memory.read(self.folder)
