@@ -14,79 +14,30 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from devices.cluster.gateway import Rejected
 from devices.dra.allocate import Kind, Verdict, allocate
 from devices.dra.cel.evaluate import Unmodelled
 from devices.dra.claims import read_claim_spec
 from devices.dra.gates import Gates, parse
+from devices.dra.podverdict import pod_verdicts
 from devices.dra.quantity import read as read_quantity
 from devices.dra.requests import Wish
 from devices.dra.selector import Fault, SelectorError, compile_selector
 from devices.dra.slicereader import SliceReader
 from devices.dra.snapshot import Snapshot, read
 from playground.build import build, known_release, minor
+from playground.comparison import Tally, Told, amounts_text, keep, record, report
 from playground.expressions import DRIVER, a_device, an_expression
 from playground.objectclaims import Question
 from playground.objectsets import ObjectSet, make
+from playground.scheduling import NAMESPACE, RealScheduler, pod_of
 
 #: Objects that the oracle reads; it needs no others.
 ORACLE_KINDS = ("DeviceClass", "ResourceSlice", "ResourceClaim", "Node", "DeviceTaintRule")
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """An answer that can be compared: a verdict, and for OK the devices and what is taken."""
-
-    verdict: str
-    devices: tuple[tuple[str, ...], ...] = ()
-    text: str = ""
-
-    @property
-    def comparable(self) -> tuple[str, tuple[tuple[str, ...], ...]]:
-        """What must be equal: texts are only for reading."""
-        return (self.verdict, self.devices)
-
-
-@dataclass(slots=True)
-class Tally:
-    """What came out, by verdict and by feature; ``apart`` counts what is no disagreement."""
-
-    asked: int = 0
-    equal: int = 0
-    verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    features: Counter[str] = field(default_factory=Counter)
-    missed: Counter[str] = field(default_factory=Counter)
-    apart: Counter[str] = field(default_factory=Counter)
-    sets: Counter[str] = field(default_factory=Counter)
-    different: list[Path] = field(default_factory=list)
-
-    @property
-    def rate(self) -> float:
-        """The share of equal answers, 1.0 where nothing was asked."""
-        return self.equal / self.asked if self.asked else 1.0
-
-    def add(self, ours: Told, theirs: Told, features: Iterable[str]) -> bool:
-        """Counts one pair of answers; True where they agree.
-
-        Who runs into the time limit depends on the machine: one that does beside one that does
-        not is counted apart.
-        """
-        if ours.verdict != theirs.verdict and "TIMEOUT" in (ours.verdict, theirs.verdict):
-            self.apart[f"upstream {theirs.verdict}, ours {ours.verdict}: near the time limit"] += 1
-            return True
-        same = ours.comparable == theirs.comparable
-        self.asked += 1
-        self.equal += same
-        self.verdicts[theirs.verdict, ours.verdict] += 1
-        for feature in features:
-            self.features[feature] += 1
-            self.missed[feature] += not same
-        return same
 
 
 def ours(seen: Snapshot, question: Question) -> Told:
@@ -105,7 +56,7 @@ def told(verdict: Verdict) -> Told:
     """A verdict in the form of an answer of the oracle."""
     kind = "TIMEOUT" if verdict.code == "SEARCH_TOO_LONG" else verdict.kind.value
     devices = tuple(
-        (str(given.claim), given.request, *given.device, _amounts(given.consumed))
+        (str(given.claim), given.request, *given.device, amounts_text(given.consumed))
         for given in verdict.given
     )
     return Told(kind, devices if verdict.kind is Kind.OK else (), verdict.text)
@@ -120,17 +71,12 @@ def theirs(answer: dict[str, Any]) -> Told:
             one["driver"],
             one["pool"],
             one["device"],
-            _amounts({k: read_quantity(v) for k, v in one.get("consumed", {}).items()}),
+            amounts_text({k: read_quantity(v) for k, v in one.get("consumed", {}).items()}),
         )
         for number, claim in enumerate(answer.get("devices", ()))
         for one in claim
     )
     return Told(answer["verdict"], devices, answer.get("text", ""))
-
-
-def _amounts(amounts: Any) -> str:
-    """Consumed capacity by value: the scheduler may write it in another unit."""
-    return " ".join(f"{k}={v.nanos}" for k, v in sorted((amounts or {}).items()))
 
 
 def ask_allocator(program: Path, gates: Gates, sets: Sequence[ObjectSet]) -> Iterator[list[Told]]:
@@ -171,7 +117,7 @@ def ask_cel(
             tally.apart["CEL functions that are not modelled"] += 1
             continue
         if not tally.add(mine, Told(answer["verdict"], text=answer.get("text", "")), ("cel",)):
-            _keep(
+            keep(
                 folder,
                 tally,
                 f"cel-{seed}-{question['id']}",
@@ -216,50 +162,77 @@ def compare(
     for question, answer in zip(one.questions, answers, strict=True):
         mine = ours(seen, question)
         if not tally.add(mine, answer, question.features | {"any"}):
-            record = {
-                "seed": one.seed,
-                "release": gates.release,
-                "gates": sorted(gates.on),
-                "node": question.node,
-                "claims": question.claims,
-                "ours": _shown(mine),
-                "theirs": _shown(answer),
-                "objects": one.objects,
-            }
-            _keep(folder, tally, f"set-{one.seed}-{question.id}", record)
+            name = f"set-{one.seed}-{question.id}"
+            keep(folder, tally, name, record(one, question, gates, mine, answer))
 
 
-def _shown(answer: Told) -> dict[str, Any]:
-    return {"verdict": answer.verdict, "devices": answer.devices, "text": answer.text}
+def run_scheduler(release: str, seeds: range, folder: Path, *, questions: int = 24) -> Tally:
+    """Asks kube-scheduler itself, Pod by Pod, about the sets of these seeds."""
+    tally = Tally()
+    with (
+        tempfile.TemporaryDirectory(prefix="berth-scheduler-") as place,
+        RealScheduler(Path(place) / "plane", release) as scheduler,
+    ):
+        gates = scheduler.gates
+        for seed in seeds:
+            derived = "DRADerivedAttributes" in gates
+            one = make(seed, questions, lists=gates.lists, derived=derived)
+            try:
+                _ask_scheduler(scheduler, one, gates, tally, folder)
+            except Rejected as error:
+                tally.apart[f"object set refused: {str(error)[:90]}"] += 1
+    return tally
 
 
-def _keep(folder: Path, tally: Tally, name: str, record: dict[str, Any]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.json"
-    path.write_text(json.dumps(record, indent=1))
-    tally.different.append(path)
+def _ask_scheduler(
+    scheduler: RealScheduler, one: ObjectSet, gates: Gates, tally: Tally, folder: Path
+) -> None:
+    """One set. Questions whose devices wait for binding are asked last: a Pod that is deleted
+    while it waits leaves its devices taken in the scheduler's memory for a while.
+    """
+    mine = {question.id: our_pod(one, question, gates) for question in one.questions}
+    waits = binding_devices(one)
+    order = sorted(
+        one.questions, key=lambda q: any(device[2:5] in waits for device in mine[q.id].devices)
+    )
+    tally.sets.update(one.features)
+    for question, answer in zip(order, scheduler.ask(one, order), strict=True):
+        told_ = Told(answer.verdict, answer.devices, answer.text)
+        if answer.verdict in ("REJECTED", "SILENT"):
+            tally.apart[f"{answer.verdict.lower()}: {answer.text[-70:]}"] += 1
+            continue
+        if told_.comparable != mine[question.id].comparable:
+            again = scheduler.again(question)
+            if Told(again.verdict, again.devices).comparable == mine[question.id].comparable:
+                tally.apart["after-effect of the question before; equal when asked again"] += 1
+                told_ = Told(again.verdict, again.devices, again.text)
+        if not tally.add(mine[question.id], told_, question.features | {"any"}):
+            name = f"pod-{one.seed}-{question.id}"
+            keep(folder, tally, name, record(one, question, gates, mine[question.id], told_))
 
 
-def report(tally: Tally, sets: int, out: Any = sys.stdout) -> None:
-    """Prints agreement by verdict and by feature."""
-    share = f"{100 * tally.rate:.2f} %"
-    print(f"{tally.equal} of {tally.asked} answers agree ({share}), {sets} object sets", file=out)
-    print("\nupstream says     ours says          answers", file=out)
-    for (theirs_, ours_), count in sorted(tally.verdicts.items()):
-        mark = "" if theirs_ == ours_ else "   differs"
-        print(f"{theirs_:<17} {ours_:<17} {count:>8}{mark}", file=out)
-    print("\nfeature                         questions  agree     in sets", file=out)
-    for feature in sorted(tally.features.keys() | tally.sets.keys()):
-        count = tally.features[feature]
-        agree = 100 * (count - tally.missed[feature]) / count if count else 100
-        within = (
-            f"{100 * tally.sets[feature] / sets:6.1f} %" if sets and feature in tally.sets else ""
-        )
-        print(f"{feature:<30} {count:>9}  {agree:6.2f} %  {within}", file=out)
-    for what, count in sorted(tally.apart.items()):
-        print(f"counted apart: {count} × {what}", file=out)
-    for path in tally.different[:20]:
-        print(f"disagreement: {path}", file=out)
+def our_pod(one: ObjectSet, question: Question, gates: Gates) -> Told:
+    """What Berth's rules answer for the Pod of a question."""
+    pod = pod_of(question)
+    meta = {**pod["metadata"], "uid": "the-pod"}
+    seen = read([*one.objects, *question.claims, {**pod, "metadata": meta}], gates=gates)
+    [verdict] = pod_verdicts(seen, seen.pods[NAMESPACE, meta["name"]], [question.node])
+    devices = tuple(
+        (str(given.claim), given.request, *given.device, amounts_text(given.consumed))
+        for given in verdict.given
+    )
+    timeout = verdict.code == "SEARCH_TOO_LONG"
+    return Told("TIMEOUT" if timeout else verdict.kind.value, devices, verdict.message)
+
+
+def binding_devices(one: ObjectSet) -> frozenset[tuple[str, ...]]:
+    """Devices of a set that have binding conditions: driver, pool and name."""
+    return frozenset(
+        (spec["driver"], spec["pool"]["name"], device["name"])
+        for spec in (o["spec"] for o in one.objects if o["kind"] == "ResourceSlice")
+        for device in spec.get("devices", ())
+        if device.get("bindingConditions")
+    )
 
 
 def run(
@@ -287,12 +260,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--gates", default="default", help="default, all, then Name=true,…")
     parser.add_argument("--cel", type=int, default=2000, help="how many expressions")
     parser.add_argument("--folder", type=Path, help="where disagreements are written")
+    parser.add_argument("--scheduler", action="store_true", help="ask kube-scheduler itself")
     options = parser.parse_args(arguments)
     release = known_release(options.release)
     gates = parse(options.gates, minor(release))
     folder = options.folder or Path(tempfile.mkdtemp(prefix="berth-agreement-"))
     seeds = range(options.seed, options.seed + options.sets)
-    tally = run(build(release), gates, seeds, folder, cel=options.cel)
+    if options.scheduler:
+        build(release)
+        tally = run_scheduler(release, seeds, folder)
+    else:
+        tally = run(build(release), gates, seeds, folder, cel=options.cel)
     report(tally, options.sets)
     return 0 if tally.rate >= 0.995 else 1
 
