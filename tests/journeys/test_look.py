@@ -20,6 +20,7 @@ from tests.journeys.test_first_device import SOON, TIDEWATER
 
 pytestmark = [pytest.mark.cluster, pytest.mark.browser]
 
+README_PICTURE = Path(__file__).parents[2] / "docs" / "screenshots" / "claim-running.png"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 SCREENS = [
     pytest.param(1440, False, id="wide, light"),
@@ -98,7 +99,9 @@ def ask_for_a_pair(page: Page, name: str) -> str:
     return page.url.rstrip("/").rsplit("/", 1)[1]
 
 
-def test_a_claim_in_each_of_its_states(demo: Demo, sign_in: SignIn) -> None:
+def test_a_claim_in_each_of_its_states(
+    demo: Demo, sign_in: SignIn, request: pytest.FixtureRequest
+) -> None:
     wide = sign_in("avocet")
     public_id = ask_for_a_pair(wide, "resnet-ablate")
     narrow = sign_in("avocet", width=390, dark=True)
@@ -119,6 +122,8 @@ def test_a_claim_in_each_of_its_states(demo: Demo, sign_in: SignIn) -> None:
     pod["metadata"]["annotations"] = {"playground.berth.dev/run-for": "3600s"}
     demo.gateway.create(pod)
     both("running", "Running with")
+    if request.config.getoption("--write-golden"):
+        wide.screenshot(path=README_PICTURE, full_page=True)
     for page in (wide, narrow):
         page.get_by_role("button", name="Release").first.click()
         expect(page.get_by_role("dialog")).to_contain_text("Release when the Pods end")
