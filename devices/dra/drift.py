@@ -154,6 +154,7 @@ def _counted(
 ) -> Iterable[Drift]:
     by_node, half, hidden = spots(snapshot), _half(snapshot), _hidden(snapshot, hides)
     there = {(node, driver) for node, by_driver in by_node.items() for driver in by_driver}
+    plugins = _by_plugin(snapshot)
     for node, driver in sorted({*there, *expected} - half):
         found = by_node.get(node, {}).get(driver)
         record = expected.get((node, driver))
@@ -161,7 +162,7 @@ def _counted(
         if wanted is None:
             yield _drift("DRIFT_NOT_KNOWN", node, driver, "no record", None, _number(found))
         elif found is None:
-            if node in snapshot.nodes or not snapshot.nodes:
+            if (node in snapshot.nodes or not snapshot.nodes) and (node, driver) not in plugins:
                 why = f"{wanted} expected, no pool"
                 yield _drift("DRIFT_DRIVER_NOT_RUNNING", node, driver, why, wanted, None)
         elif not found and wanted > hidden[node, driver]:
@@ -173,6 +174,17 @@ def _counted(
                 name = "DRIFT_DEVICES_MISSING" if number < wanted else "DRIFT_DEVICES_TOO_MANY"
                 why = f"{wanted} expected, {number} published"
                 yield _drift(name, node, driver, why, wanted, number)
+
+
+def _by_plugin(snapshot: Snapshot) -> set[Place]:
+    """Nodes and drivers whose devices a plugin gives out: no driver is missing there."""
+    drivers = {each.name: each.drivers for each in device_types(snapshot)}
+    return {
+        (owned.node, driver)
+        for owned in ownership(snapshot)
+        if owned.owner is Owner.PLUGIN
+        for driver in drivers[owned.type]
+    }
 
 
 def _pools(snapshot: Snapshot) -> Iterable[Drift]:

@@ -168,7 +168,8 @@ def _health(raw: Raw) -> list[DeviceHealth]:
 
 def _charge(raw: Raw) -> ClaimCharge:
     claim = _text(raw.get("resourceClaimName"))
-    containers = tuple(_text(name) for name in raw.get("containers") or ())
+    named = raw.get("containers")
+    containers = tuple(map(_text, named)) if isinstance(named, list) else ()
     known = {"resourceClaimName", "containers"}
     try:
         if raw.keys() <= known | {"resources"} and "resources" in raw:

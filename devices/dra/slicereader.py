@@ -257,12 +257,13 @@ def _attribute(raw: object) -> Attribute:
 
 def _old_share(resource: str, raw: Raw) -> NodeShare:
     """1.36: a multiplier without a key counts devices; without either the scheduler adds zero."""
-    if not raw.keys() <= {"capacityKey", "allocationMultiplier"}:
+    key = raw.get("capacityKey") or ""
+    if not raw.keys() <= {"capacityKey", "allocationMultiplier"} or not isinstance(key, str):
         return NodeShare(resource, UNKNOWN)
     return NodeShare(
         resource,
         "1.36",
-        capacity_key=raw.get("capacityKey") or "",
+        capacity_key=key,
         multiplier=_optional(raw.get("allocationMultiplier"), "allocationMultiplier"),
     )
 
@@ -270,8 +271,10 @@ def _old_share(resource: str, raw: Raw) -> NodeShare:
 def _new_share(resource: str, raw: Raw) -> NodeShare:
     """1.37: a mapping (per device, or per unit of a capacity), an overhead, or both."""
     share, extra = mapping(raw.get("mapping"), "mapping"), mapping(raw.get("overhead"), "overhead")
+    key = share.get("capacityKey") or ""
     known = (
         raw.keys() <= {"mapping", "overhead"}
+        and isinstance(key, str)
         and extra.keys() <= {"perPod", "perContainer"}
         and share.keys() in ({"deviceMultiplier"}, {"capacityKey", "capacityMultiplier"}, set())
         and (share or extra)
@@ -281,7 +284,7 @@ def _new_share(resource: str, raw: Raw) -> NodeShare:
     return NodeShare(
         resource,
         "1.37",
-        capacity_key=share.get("capacityKey") or "",
+        capacity_key=key,
         multiplier=_optional(
             share.get("deviceMultiplier") or share.get("capacityMultiplier"), "mapping"
         ),
