@@ -39,7 +39,8 @@ def test_objects_stand_where_they_begin() -> None:
 
 
 def test_items_of_a_yaml_list_have_lines_of_their_own() -> None:
-    text = "apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {name: n1}\n- metadata:\n    name: n2\n"
+    items = "- metadata: {name: n1}\n- metadata:\n    name: n2\n"
+    text = f"apiVersion: v1\nkind: NodeList\nitems:\n{items}"
     assert places(text) == {"Node/n1": 4, "Node/n2": 5}
 
 
@@ -66,7 +67,8 @@ def test_the_forms_in_which_objects_are_printed(content) -> None:
 
 
 def test_documents_of_json_one_after_the_other() -> None:
-    one, other = ('{"kind": "Node", "metadata": {"name": "%s"}}' % name for name in ("n1", "n2"))
+    nodes = [{"kind": "Node", "metadata": {"name": name}} for name in ("n1", "n2")]
+    one, other = map(json.dumps, nodes)
     assert titles(f"{one}\n{other}\n".encode()) == ["Node/n1", "Node/n2"]
     assert titles(one.encode(), other.encode()) == ["Node/n1", "Node/n2"]
 
