@@ -18,6 +18,7 @@ from devices.catalogue import approved, offers_for
 from devices.claims import release_claim, request_claim
 from devices.dra.lifecycle import State
 from devices.models import Claim, TemplateVersion
+from devices.searches import search_of
 from portal.api.etags import check_match, etag
 from portal.api.idempotency import once
 from portal.api.paging import CursorPaging
@@ -183,7 +184,7 @@ class Offers(TenantView):
     def get(self, request: Request, slug: str) -> Response:
         """Device classes with their figures, as old as `seen_at` says."""
         self.access(slug)
-        offers = offers_for(request.query_params.get("q", ""))
+        offers = offers_for(search_of(request.query_params))
         return Response(OfferOut(offers, many=True).data)
 
 

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from devices.catalogue import offers_for
+from devices.searches import search_of
 from portal.ui.htmx import wants_partial
 from tenants.access import tenant_for
 from tenants.policy import Act
@@ -18,7 +19,7 @@ from tenants.policy import Act
 def catalogue(request: HttpRequest, slug: str) -> HttpResponse:
     """Cards, or with `?view=table` a dense table; `?q=` searches names and words."""
     access = tenant_for(request.user, slug)
-    query = request.GET.get("q", "").strip()
+    query = search_of(request.GET)
     view = "table" if request.GET.get("view") == "table" else "cards"
     page = {
         "access": access,

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from devices.claims import release_claim
 from devices.dra.lifecycle import State
 from devices.models import Claim
+from devices.searches import search_of
 from devices.snippets import calls, manifests, wish_yaml
 from portal.request_ids import request_id_of
 from portal.ui.htmx import wants_partial
@@ -32,7 +33,7 @@ def claims(request: HttpRequest, slug: str) -> HttpResponse:
     """Newest first; `?state=` and `?q=` filter and stay in the address."""
     access = tenant_for(request.user, slug)
     rows = Claim.objects.of(access.tenant).select_related("version__template", "namespace")
-    state, query = request.GET.get("state", ""), request.GET.get("q", "").strip()
+    state, query = request.GET.get("state", ""), search_of(request.GET)
     if state in list(State):
         rows = rows.filter(state=state)
     elif state != "all":

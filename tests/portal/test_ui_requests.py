@@ -49,6 +49,20 @@ def test_one_address_gives_page_and_fragment(owner: Client) -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("/t/tidewater/claims/?state=all&", id="claims"),
+        pytest.param("/t/tidewater/catalogue/?", id="catalogue"),
+        pytest.param("/api/v1/tenants/tidewater/offers?", id="offers by the API"),
+    ],
+)
+def test_a_search_may_hold_any_text(owner: Client, path: str) -> None:
+    for text in ("%00", "a%00b", "%F0%9F%9A%A2", "%FF", "%25%5C'"):
+        assert owner.get(f"{path}q={text}").status_code == 200, text
+
+
+@pytest.mark.django_db
 def test_a_fragment_of_somebody_who_was_signed_out_sends_the_whole_page_to_sign_in(
     client: Client,
 ) -> None:
