@@ -12,17 +12,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Q
+
 from devices import consumers
 from devices.cluster.gateway import (
     ClusterError,
     Conflict,
     Forbidden,
     Gateway,
+    NotServed,
     Ref,
     Rejected,
-    Unreachable,
 )
-from devices.dra.changes import Act, Make, Remove, changes
+from devices.dra.changes import Act, Make, Remove, changes, generated
 from devices.dra.lifecycle import ENDED, State
 from devices.dra.names import CLAIM_LABEL, Manager
 from devices.dra.objects import ClaimWish, Shape, claim_objects, namespace_object
@@ -34,22 +36,28 @@ from portal.outbox import lines as outbox
 from tenants.models import Tenant
 
 RECONCILE = "devices.tasks.reconcile_claim"
-MINE = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An ask's objects as the API server has them now."""
+    """An ask's objects as the API server has them: its own, and claims generated for its Pods."""
 
-    objects: tuple[dict[str, Any], ...]
+    own: dict[str, Any] | None
+    generated: tuple[dict[str, Any], ...]
 
     @property
     def claims(self) -> list[dict[str, Any]]:
-        return [obj for obj in self.objects if obj["kind"] == "ResourceClaim"]
+        named = [self.own] if self.own and self.own["kind"] == "ResourceClaim" else []
+        return [*named, *self.generated]
 
     @property
     def template(self) -> dict[str, Any] | None:
-        return next((obj for obj in self.objects if obj["kind"] == "ResourceClaimTemplate"), None)
+        return self.own if self.own and self.own["kind"] == "ResourceClaimTemplate" else None
+
+    @property
+    def names(self) -> list[str]:
+        """Names by which Pods may refer to them."""
+        return [obj["metadata"]["name"] for obj in (self.own, *self.generated) if obj]
 
 
 def turn(public_id: str, *, gateway: Gateway, now: datetime) -> bool:
@@ -84,16 +92,25 @@ def turn(public_id: str, *, gateway: Gateway, now: datetime) -> bool:
 
 
 def _agree(claim: Claim, gateway: Gateway, now: datetime) -> dict[str, Any]:
-    """Does what is to do and returns the fields to record; faults that may pass are raised on."""
-    try:
-        found = look(gateway, claim.wish())
-        if _do(claim, gateway, found):
-            found = look(gateway, claim.wish())
-        return _seen(claim, found, now)
-    except (Unreachable, Forbidden):
-        raise
-    except ClusterError as error:
-        return _failed(claim, error)
+    """Does what is to do and returns the fields to record.
+
+    Only the answer to making it for the first time is final. Every other error (while looking,
+    while deleting) says nothing about the ask, and is raised on to be tried again.
+    """
+    found = look(gateway, claim)
+    wanted = claim_objects(claim.wish()) if claim.wanted else []
+    settled = bool(claim.object_uid) or claim.state == State.FAILED
+    acts = changes(wanted, found.own, made_before=settled)
+    for act in acts:
+        try:
+            perform(gateway, act, claim.wish())
+        except (Forbidden, NotServed):
+            raise
+        except (Rejected, Conflict) as error:
+            if isinstance(act, Remove):
+                raise
+            return _failed(claim, error)
+    return _seen(claim, look(gateway, claim) if acts else found, now)
 
 
 def _record(claim: Claim, now: datetime, holder: str, seen: dict[str, Any]) -> None:
@@ -103,27 +120,27 @@ def _record(claim: Claim, now: datetime, holder: str, seen: dict[str, Any]) -> N
         news.publish(topics, tenant=claim.tenant.slug)
 
 
-def look(gateway: Gateway, wish: ClaimWish) -> Found:
-    """The claims and the template that carry this ask's label, read from the API server."""
-    label = f"{CLAIM_LABEL}={wish.public_id}"
-    kinds = ["ResourceClaim"]
-    if wish.shape is Shape.TEMPLATE:
-        kinds.append("ResourceClaimTemplate")
-    objects: list[dict[str, Any]] = []
-    for kind in kinds:
-        for obj in gateway.list(kind, namespace=wish.namespace, labels=label).items:
-            objects.append({**obj, "kind": kind})
-    return Found(tuple(objects))
+def look(gateway: Gateway, claim: Claim) -> Found:
+    """The ask's object, and the claims that Kubernetes generated from it, as they are now.
 
-
-def _do(claim: Claim, gateway: Gateway, found: Found) -> bool:
-    """Returns whether anything had to be done."""
+    Its own object is found by its name and recognised by its label or its uid: whoever takes the
+    label off has not taken the object away, and a copy under another name is not ours.
+    """
     wish = claim.wish()
-    wanted = claim_objects(wish) if claim.wanted and claim.state != State.FAILED else []
-    acts = changes(wanted, found.objects, made_before=bool(claim.object_uid), mine=MINE)
-    for act in acts:
-        perform(gateway, act, wish)
-    return bool(acts)
+    obj = gateway.get(Ref(wish.shape.kind, wish.name, wish.namespace))
+    own = {**obj, "kind": wish.shape.kind} if obj and _is_own(claim, obj) else None
+    if wish.shape is Shape.CLAIM:
+        return Found(own, ())
+    label = f"{CLAIM_LABEL}={wish.public_id}"
+    made = gateway.list("ResourceClaim", namespace=wish.namespace, labels=label).items
+    claims = ({**each, "kind": "ResourceClaim"} for each in made)
+    return Found(own, tuple(each for each in claims if generated(each)))
+
+
+def _is_own(claim: Claim, obj: dict[str, Any]) -> bool:
+    metadata = obj["metadata"]
+    labelled = (metadata.get("labels") or {}).get(CLAIM_LABEL) == claim.public_id
+    return labelled or metadata["uid"] == claim.object_uid
 
 
 def perform(gateway: Gateway, act: Act, wish: ClaimWish) -> None:
@@ -147,13 +164,12 @@ def ensure_namespace(gateway: Gateway, wish: ClaimWish) -> None:
 
 def _seen(claim: Claim, found: Found, now: datetime) -> dict[str, Any]:
     """The row's fields after a look without failure."""
-    own = [obj for obj in found.objects if obj["metadata"]["name"] == claim.object_name]
-    uid = claim.object_uid or (own[0]["metadata"]["uid"] if own else "")
+    uid = claim.object_uid or (found.own["metadata"]["uid"] if found.own else "")
     if not claim.wanted:
         return _seen_releasing(claim, found, uid)
     if claim.state == State.FAILED:
         return {}
-    if claim.object_uid and not own:
+    if claim.object_uid and not found.own:
         return {
             "state": State.RELEASED,
             "code": "DELETED_OUTSIDE",
@@ -162,7 +178,7 @@ def _seen(claim: Claim, found: Found, now: datetime) -> dict[str, Any]:
             "pods": [],
             "node": "",
         }
-    pods = consumers.pods_of_claim(claim.namespace.name, claim.public_id, _names(found))
+    pods = consumers.pods_of_claim(claim.namespace.name, claim.public_id, found.names)
     status = status_of(
         claims=found.claims,
         template=found.template,
@@ -174,8 +190,7 @@ def _seen(claim: Claim, found: Found, now: datetime) -> dict[str, Any]:
 
 
 def _seen_releasing(claim: Claim, found: Found, uid: str) -> dict[str, Any]:
-    left = [obj for obj in found.objects if obj["kind"] in MINE]
-    if not left:
+    if not found.claims and not found.template:
         return {
             "state": State.RELEASED,
             "code": "",
@@ -184,7 +199,7 @@ def _seen_releasing(claim: Claim, found: Found, uid: str) -> dict[str, Any]:
             "pods": [],
             "node": "",
         }
-    pods = consumers.pods_of_claim(claim.namespace.name, claim.public_id, _names(found))
+    pods = consumers.pods_of_claim(claim.namespace.name, claim.public_id, found.names)
     status = status_of(claims=found.claims, template=found.template, pods=pods)
     users = [pod.name for pod in status.pods if pod.phase in {"Pending", "Running"}]
     why = (
@@ -221,8 +236,7 @@ def _failed(claim: Claim, error: ClusterError) -> dict[str, Any]:
         code = "FIELD_OWNED_BY_OTHERS"
     elif isinstance(error, Rejected) and "exceeded quota" in error.message:
         code = "QUOTA_EXCEEDED"
-    state = State.FAILED if claim.wanted else claim.state
-    return {"state": state, "code": code, "why": error.message}
+    return {"state": State.FAILED, "code": code, "why": error.message}
 
 
 def _waiting(claim: Claim, error: ClusterError) -> dict[str, Any]:
@@ -241,13 +255,9 @@ def _waiting(claim: Claim, error: ClusterError) -> dict[str, Any]:
 
 def _sweep_leftovers(claim: Claim, gateway: Gateway) -> bool:
     """An ended ask has nothing in the cluster; a late turn of a dead worker may have left some."""
-    for act in changes([], look(gateway, claim.wish()).objects, made_before=True, mine=MINE):
+    for act in changes([], look(gateway, claim).own, made_before=True):
         perform(gateway, act, claim.wish())
     return True
-
-
-def _names(found: Found) -> list[str]:
-    return [obj["metadata"]["name"] for obj in found.objects]
 
 
 def tenant_turn(tenant_id: int, *, gateway: Gateway) -> None:
@@ -259,5 +269,7 @@ def tenant_turn(tenant_id: int, *, gateway: Gateway) -> None:
 
 def unseen(now: datetime, *, older_than: timedelta, at_most: int = 500) -> list[str]:
     """Public ids of open asks that no turn looked at for so long, oldest first."""
-    rows = Claim.objects.open().filter(looked_at__lt=now - older_than)
+    before = now - older_than
+    never = Q(looked_at=None, requested_at__lt=before)
+    rows = Claim.objects.open().filter(Q(looked_at__lt=before) | never)
     return list(rows.order_by("looked_at").values_list("public_id", flat=True)[:at_most])

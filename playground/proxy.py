@@ -64,6 +64,7 @@ REPLIES = {
         _status(500, "InternalError", "Internal error occurred: etcdserver: request timed out"),
     ),
     "html": Reply("200 OK", "text/html; charset=utf-8", PAGE),
+    "html-404": Reply("404 Not Found", "text/html; charset=utf-8", PAGE),
     "html-502": Reply("502 Bad Gateway", "text/html; charset=utf-8", PAGE),
 }
 

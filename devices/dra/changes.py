@@ -33,37 +33,20 @@ class Remove:
 Act = Make | Remove
 
 
-def changes(
-    wanted: Sequence[Obj], found: Sequence[Obj], *, made_before: bool, mine: frozenset[str]
-) -> list[Act]:
-    """Acts that bring `found` to `wanted`; an empty list means they agree.
+def changes(wanted: Sequence[Obj], found: Obj | None, *, made_before: bool) -> list[Act]:
+    """Acts that bring `found`, the ask's own object, to `wanted`; an empty list means they agree.
 
-    `found` are the ask's objects, claims that Kubernetes generated among them. Only kinds in `mine`
-    are ever deleted: a generated claim belongs to its Pod. An object that was made before and is
-    gone was deleted by somebody else and is not made again.
+    An object that was made before and is gone was deleted by somebody else and is not made again.
     """
-    acts: list[Act] = []
-    present = {_key(obj) for obj in found}
-    for obj in wanted:
-        if _key(obj) not in present and not made_before:
-            acts.append(Make(obj))
-    keep = {_key(obj) for obj in wanted}
-    for obj in found:
-        metadata = obj["metadata"]
-        removable = obj["kind"] in mine and not generated(obj) and _key(obj) not in keep
-        if removable and not metadata.get("deletionTimestamp"):
-            acts.append(
-                Remove(obj["kind"], metadata["namespace"], metadata["name"], metadata["uid"])
-            )
-    return acts
+    if wanted:
+        return [] if found or made_before else [Make(obj) for obj in wanted]
+    if found is None or found["metadata"].get("deletionTimestamp"):
+        return []
+    metadata = found["metadata"]
+    return [Remove(found["kind"], metadata["namespace"], metadata["name"], metadata["uid"])]
 
 
 def generated(obj: Obj) -> bool:
     """Whether the claim controller made this claim for a Pod (it owns it as controller)."""
     owners = obj.get("metadata", {}).get("ownerReferences") or []
     return obj.get("kind") == "ResourceClaim" and any(owner.get("controller") for owner in owners)
-
-
-def _key(obj: Obj) -> tuple[str, str, str]:
-    metadata = obj["metadata"]
-    return obj["kind"], metadata["namespace"], metadata["name"]

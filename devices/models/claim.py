@@ -135,7 +135,8 @@ class Claim(models.Model):
     def record(self, now: datetime, *, holder: str, **seen: Any) -> bool:
         """Stores what a turn saw; returns whether anything but the time of looking changed.
 
-        `seen` are fields of this row. Nothing is stored by a turn that lost its lease.
+        `seen` are fields of this row. Nothing is stored by a turn that lost its lease or looked
+        before the ask was released; the release has called the next turn.
         """
         changed = {name: value for name, value in seen.items() if getattr(self, name) != value}
         moved = "state" in changed
@@ -144,7 +145,9 @@ class Claim(models.Model):
         update: dict[str, Any] = {**changed, "looked_at": now}
         if changed:
             update["revision"] = F("revision") + 1
-        if not Claim.objects.filter(pk=self.pk, lease=holder).update(**update):
+        # Also nothing where a person released it meanwhile: what was seen is about another wish.
+        mine = Claim.objects.filter(pk=self.pk, lease=holder, released_at=self.released_at)
+        if not mine.update(**update):
             return False
         if moved or "code" in changed:
             ClaimEvent.objects.create(

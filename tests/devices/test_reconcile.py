@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,13 +13,14 @@ from django.db import connection
 
 from devices import cluster, reconcile
 from devices.claims import release_claim
-from devices.cluster.gateway import Forbidden, Gateway, Ref, Unreachable
+from devices.cluster.gateway import ClusterError, Forbidden, Gateway, Ref, Unreachable
 from devices.dra.lifecycle import State
 from devices.dra.names import CLAIM_LABEL, REQUEST_ID_ANNOTATION, TENANT_LABEL
 from devices.dra.objects import claim_objects
 from devices.models import Claim, ClaimEvent
 from devices.models.claim import LEASE
 from playground.controlplane import ControlPlane
+from playground.proxy import Fault, Proxy
 from portal.outbox.models import OutboxLine
 from tenants.access import Access
 from tests.factories import GPU_CONTENT, NOON, make_access, make_claim, make_version
@@ -212,7 +214,7 @@ def test_missing_rights_hold_the_ask_and_it_resumes_when_they_are_given(
         reconcile.turn(claim.public_id, gateway=nobody, now=NOON)
     claim.refresh_from_db()
     assert (claim.state, claim.code) == (State.HELD, "RIGHTS_MISSING")
-    assert "cannot list resource" in claim.why
+    assert "cannot get resource" in claim.why
     assert OutboxLine.objects.exists(), "the promise stands"
     reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
     claim.refresh_from_db()
@@ -227,3 +229,66 @@ def test_the_next_turn_comes_when_a_dead_ones_lease_is_over(
     claim.take_lease("dead", NOON)
     assert not reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
     assert OutboxLine.objects.get().due_at == NOON + LEASE
+
+
+def test_taking_the_label_off_does_not_take_the_claim_away(
+    gateway: Gateway, access: Access
+) -> None:
+    claim = ask(access)
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    ref = Ref("ResourceClaim", claim.object_name, claim.namespace.name)
+    gateway.merge(ref, {"metadata": {"labels": {CLAIM_LABEL: None}}})
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    claim.refresh_from_db()
+    assert claim.state == State.APPLIED
+    release_claim(access=access, public_id=claim.public_id, request_id="request-2", now=NOON)
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    claim.refresh_from_db()
+    assert (claim.state, gateway.get(ref)) == (State.RELEASED, None)
+
+
+def test_a_copy_that_somebody_made_is_not_ours_to_delete(gateway: Gateway, access: Access) -> None:
+    claim = ask(access)
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    (copy,) = claim_objects(claim.wish())
+    copy["metadata"]["name"] = "a-copy"
+    gateway.create(copy)
+    release_claim(access=access, public_id=claim.public_id, request_id="request-2", now=NOON)
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    assert gateway.get(Ref("ResourceClaim", "a-copy", claim.namespace.name))
+
+
+def test_a_release_during_a_turn_wins(gateway: Gateway, access: Access) -> None:
+    claim = ask(access)
+    claim.take_lease("slow", NOON)
+    release_claim(access=access, public_id=claim.public_id, request_id="request-2", now=NOON)
+    seen = {"state": State.APPLIED, "code": "WAITING_FOR_POD", "why": "late"}
+    assert not claim.record(NOON, holder="slow", **seen)
+    claim.drop_lease("slow")
+    claim.refresh_from_db()
+    assert (claim.state, claim.code) == (State.RELEASING, "RELEASING")
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    claim.refresh_from_db()
+    assert claim.state == State.RELEASED
+
+
+@pytest.mark.parametrize("answer", ["500", "429", "html", "html-404", "html-502"])
+def test_nonsense_in_the_api_servers_place_fails_no_claim(
+    gateway: Gateway, access: Access, plane_137: ControlPlane, answer: str
+) -> None:
+    claim = ask(access)
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
+    with in_front_of(plane_137, answer) as broken, pytest.raises(ClusterError):
+        reconcile.turn(claim.public_id, gateway=broken, now=NOON)
+    claim.refresh_from_db()
+    assert claim.state == State.APPLIED
+    assert len(objects(gateway, claim)) == 1
+
+
+@contextmanager
+def in_front_of(plane: ControlPlane, answer: str) -> Iterator[Gateway]:
+    """A gateway that reaches a proxy which answers in the API server's place."""
+    target = int(plane.url.rpartition(":")[2])
+    with Proxy(target, plane.authority.server("proxy")) as proxy:
+        proxy.set(Fault(answer=answer))
+        yield cluster.connect(plane.kubeconfig("admin", ["system:masters"], server=proxy.url))

@@ -59,6 +59,7 @@ def test_without_a_fault_it_is_not_there(proxy: Proxy, plane_137: ControlPlane) 
         pytest.param("429", 429, b'"reason": "TooManyRequests"', id="too many requests"),
         pytest.param("500", 500, b'"reason": "InternalError"', id="an error of the API server"),
         pytest.param("html", 200, b"<html>", id="a page that says 200"),
+        pytest.param("html-404", 404, b"<html>", id="a page of somebody else's"),
         pytest.param("html-502", 502, b"<html>", id="a load balancer's page"),
     ],
 )

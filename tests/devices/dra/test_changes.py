@@ -6,50 +6,45 @@ from typing import Any
 
 import pytest
 
-from devices.dra.changes import Make, Remove, changes
+from devices.dra.changes import Make, Remove, changes, generated
 
 CLAIM = {"kind": "ResourceClaim", "metadata": {"namespace": "team", "name": "train"}}
-MINE = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
+REMOVE = Remove("ResourceClaim", "team", "train", "uid-train")
 
 
-def found(
-    name: str = "train", *, deleting: bool = False, generated: bool = False
-) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"namespace": "team", "name": name, "uid": f"uid-{name}"}
+def found(*, deleting: bool = False) -> dict[str, Any]:
+    metadata = {"namespace": "team", "name": "train", "uid": "uid-train"}
     if deleting:
         metadata["deletionTimestamp"] = "2026-11-02T12:00:00Z"
-    if generated:
-        metadata["ownerReferences"] = [{"kind": "Pod", "name": "p", "controller": True}]
     return {"kind": "ResourceClaim", "metadata": metadata}
-
-
-REMOVE = Remove("ResourceClaim", "team", "train", "uid-train")
 
 
 @pytest.mark.parametrize(
     ("wanted", "there", "made_before", "acts"),
     [
-        pytest.param([CLAIM], [], False, [Make(CLAIM)], id="what was never made is made"),
-        pytest.param([CLAIM], [found()], False, [], id="what a dead turn made is not made again"),
-        pytest.param([CLAIM], [found()], True, [], id="what agrees is left alone"),
-        pytest.param([CLAIM], [], True, [], id="what others deleted is not made again"),
-        pytest.param([], [found()], True, [REMOVE], id="what is not wanted goes"),
-        pytest.param([], [found()], False, [REMOVE], id="a late turn's left-over goes too"),
-        pytest.param([], [found(deleting=True)], True, [], id="what is going is not deleted twice"),
-        pytest.param([], [], True, [], id="what is gone needs nothing"),
-        pytest.param(
-            [], [found(generated=True)], True, [], id="a generated claim belongs to its Pod"
-        ),
-        pytest.param(
-            [CLAIM],
-            [found("other")],
-            False,
-            [Make(CLAIM), Remove("ResourceClaim", "team", "other", "uid-other")],
-            id="a second object of the same ask is one too many",
-        ),
+        pytest.param([CLAIM], None, False, [Make(CLAIM)], id="what was never made is made"),
+        pytest.param([CLAIM], found(), False, [], id="what a dead turn made is not made again"),
+        pytest.param([CLAIM], found(), True, [], id="what agrees is left alone"),
+        pytest.param([CLAIM], None, True, [], id="what others deleted is not made again"),
+        pytest.param([], found(), True, [REMOVE], id="what is not wanted goes"),
+        pytest.param([], found(), False, [REMOVE], id="a late turn's left-over goes too"),
+        pytest.param([], found(deleting=True), True, [], id="what is going is not deleted twice"),
+        pytest.param([], None, True, [], id="what is gone needs nothing"),
     ],
 )
-def test_acts(
-    wanted: list[Any], there: list[Any], made_before: bool, acts: list[Make | Remove]
-) -> None:
-    assert changes(wanted, there, made_before=made_before, mine=MINE) == acts
+def test_acts(wanted: list[Any], there: Any, made_before: bool, acts: list[Make | Remove]) -> None:
+    assert changes(wanted, there, made_before=made_before) == acts
+
+
+@pytest.mark.parametrize(
+    ("owners", "made"),
+    [
+        pytest.param([{"kind": "Pod", "controller": True}], True, id="a Pod's own claim"),
+        pytest.param([{"kind": "Pod", "controller": False}], False, id="owned, not controlled"),
+        pytest.param([], False, id="somebody made it by hand"),
+    ],
+)
+def test_generated_claims_belong_to_their_pod(owners: list[Any], made: bool) -> None:
+    claim = found()
+    claim["metadata"]["ownerReferences"] = owners
+    assert generated(claim) is made
