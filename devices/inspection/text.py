@@ -14,8 +14,8 @@ from devices.dra.funnel import Funnel
 from devices.dra.largest import largest
 from devices.dra.leaks import leaks
 from devices.dra.ledger import accounts
-from devices.dra.ownership import ownership, same_hardware
-from devices.dra.pools import pools
+from devices.dra.ownership import Ownership, ownership, same_hardware
+from devices.dra.pools import Pool, pools
 from devices.dra.snapshot import Snapshot
 from devices.inspection.answers import Answer, Inspected, Subject, subjects
 
@@ -54,17 +54,20 @@ def _assumed(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _pools(snapshot: Snapshot) -> Iterator[str]:
-    for pool in pools(snapshot).values():
-        devices = sum(1 for _ in pool.devices)
-        notes = []
-        if pool.incomplete:
-            notes.append(f"INCOMPLETE: {len(pool.slices)} of {pool.expected} slices")
-        if pool.invalid:
-            notes.append(f"INVALID: {pool.invalid}")
-        if pool.outdated:
-            notes.append(f"{len(pool.outdated)} older slices, which count for nothing")
-        state = "; ".join(notes) or "complete"
-        yield f"{pool}  generation {pool.generation}, {_many(devices, 'device')}: {state}"
+    yield from _grouped((str(pool), _pool(pool)) for pool in pools(snapshot).values())
+
+
+def _pool(pool: Pool) -> str:
+    devices = sum(1 for _ in pool.devices)
+    notes = []
+    if pool.incomplete:
+        notes.append(f"INCOMPLETE: {len(pool.slices)} of {pool.expected} slices")
+    if pool.invalid:
+        notes.append(f"INVALID: {pool.invalid}")
+    if pool.outdated:
+        notes.append(f"{len(pool.outdated)} older slices, which count for nothing")
+    state = "; ".join(notes) or "complete"
+    return f"generation {pool.generation}, {_many(devices, 'device')}: {state}"
 
 
 def _capacity(snapshot: Snapshot) -> Iterator[str]:
@@ -77,8 +80,10 @@ def _capacity(snapshot: Snapshot) -> Iterator[str]:
             where = f" (on {most.node})" if most.node else ""
             fits = f"largest request that fits: {most.count}{where}"
         yield f"class {name}: {_tally(tally)}; {fits}"
-    for node, tally in found.nodes.items():
-        yield f"{f'node {node}' if node else 'of no single node'}: {_tally(tally)}"
+    yield from _grouped(
+        (f"node {node}" if node else "of no single node", _tally(tally))
+        for node, tally in found.nodes.items()
+    )
     for device in found.not_published:
         yield f"allocated and not published: {'/'.join(device)}"
 
@@ -157,18 +162,31 @@ def _leaks(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _owners(snapshot: Snapshot) -> Iterator[str]:
-    for owned in ownership(snapshot):
-        plugin = "unknown" if owned.plugin is None else owned.plugin
-        left = f", {owned.left_over} left over in its capacity" if owned.left_over else ""
-        yield (
-            f"{owned.node} {owned.type}: {owned.owner.value.upper()} "
-            f"(plugin {plugin}, published {owned.published}{left})"
-        )
-        if owned.code is not None:
-            yield f"    {owned.code}: {owned.code.words} {owned.code.next_step}"
+    found = ownership(snapshot)
+    yield from _grouped((f"{owned.node} {owned.type}", _owner(owned)) for owned in found)
+    for conflict in {owned.code.name: owned.code for owned in found if owned.code}.values():
+        yield f"    {conflict}: {conflict.words} {conflict.next_step}"
     for same in same_hardware(snapshot):
         devices = ", ".join("/".join(device) for device in same.devices)
         yield f"{same.node} {same.code}: {devices} ({', '.join(same.by)})"
+
+
+def _owner(owned: Ownership) -> str:
+    plugin = "unknown" if owned.plugin is None else owned.plugin
+    left = f", {owned.left_over} left over in its capacity" if owned.left_over else ""
+    return f"{owned.owner.value.upper()} (plugin {plugin}, published {owned.published}{left})"
+
+
+def _grouped(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Lines of a name and what is said about it; many names with the same to say share a line."""
+    by_text: dict[str, list[str]] = defaultdict(list)
+    for name, said in lines:
+        by_text[said].append(name)
+    for said, names in by_text.items():
+        if len(names) <= NAMED:
+            yield from (f"{name}: {said}" for name in names)
+        else:
+            yield f"{_named(names)}, each: {said}"
 
 
 def _drift(snapshot: Snapshot) -> Iterator[str]:
