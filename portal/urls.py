@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.decorators import login_required
 from django.urls import include, path
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
 from devices.api import urls as devices_api
 from devices.views import ask, catalogue, claims, events, home
-from portal.views import livez, readyz
 from tenants import views as tenants
 
 handler403 = "portal.ui.refusals.forbidden"
 handler404 = "portal.ui.refusals.not_found"
+handler500 = "portal.ui.refusals.broken"
+
+api_console = SpectacularSwaggerSplitView.as_view(
+    url_name="openapi", template_name="portal/api_console.html"
+)
 
 urlpatterns = [
     path("", home.home, name="home"),
@@ -30,8 +35,6 @@ urlpatterns = [
     path("t/<slug:slug>/events/", events.events, name="events"),
     path("api/v1/", include((devices_api.urlpatterns, "api"))),
     path("api/v1/openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
-    path("api/", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="api-console"),
-    path("livez", livez, name="livez"),
-    path("readyz", readyz, name="readyz"),
+    path("api/", login_required(api_console), name="api-console"),
     path("", include("portal.ui.urls")),
 ]

@@ -1,6 +1,7 @@
 """Refusals as people meet them: a page that explains, or a notice beside what they were doing.
 
-The API has its own door for the same refusals (`portal.api`). Nothing here is logged as an error.
+The API has its own door for the same refusals (`portal.api`); where no operation answers, the
+handlers below speak for it. Nothing here is logged as an error.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from http import HTTPStatus
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.defaults import server_error
 
+from portal.api.handlers import bare_problem, is_for_programs
 from portal.errors import NotPermitted, Refused
 from portal.ui.htmx import wants_partial
 
@@ -61,20 +64,28 @@ class RefusalMiddleware:
 
 def forbidden(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
     """handler403: says which right is missing when the view said so."""
-    said = str(exception)
-    return refusal(
-        request,
-        NotPermitted(
-            said or "Your role here does not allow this. An owner of the tenant can help."
-        ),
-    )
+    said = str(exception) or "Your role here does not allow this. An owner of the tenant can help."
+    if is_for_programs(request):
+        return bare_problem(request, NotPermitted.code, said, status=HTTPStatus.FORBIDDEN)
+    return refusal(request, NotPermitted(said))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler404: the same words for what does not exist and for what is not yours."""
+    if is_for_programs(request):
+        said = "There is nothing here that you may see."
+        return bare_problem(request, "NOT_FOUND", said, status=HTTPStatus.NOT_FOUND)
     missing = Refused(
         "It does not exist, or it is not yours to see; both look the same from here.",
         code="NOT_FOUND",
     )
     missing.http_status = HTTPStatus.NOT_FOUND
     return refusal(request, missing)
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """handler500: a bug. Django has logged it already; the answer says nothing of its insides."""
+    if is_for_programs(request):
+        said = "Something broke on our side; trying again in a moment is safe."
+        return bare_problem(request, "INTERNAL", said, status=HTTPStatus.INTERNAL_SERVER_ERROR)
+    return server_error(request)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
-from django.views.defaults import server_error
 
 from portal.errors import NotPermitted, Refused
 from portal.ui.htmx import wants_partial
-from portal.ui.refusals import RefusalMiddleware, refusal
+from portal.ui.refusals import RefusalMiddleware, broken, refusal
 from tests.factories import make_person, make_tenant
 
 FRAGMENT = {"HX-Request": "true"}
@@ -85,6 +85,31 @@ def test_what_is_not_yours_looks_like_what_is_not_there(owner: Client) -> None:
     assert "NOT_FOUND" in foreign.text
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("/api/v1/no-such-thing", id="an operation that does not exist"),
+        pytest.param("/api/v1/tenants/tidewater/claims/", id="a slash too many"),
+        pytest.param("/api/v2/", id="a version that does not exist"),
+    ],
+)
+def test_an_unknown_address_of_the_api_answers_a_problem(client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+    body = json.loads(answer.content)
+    assert (body["code"], body["request_id"]) == ("NOT_FOUND", answer["X-Request-ID"])
+
+
+@pytest.mark.django_db
+def test_the_console_of_the_api_is_a_page_for_people(client: Client, owner: Client) -> None:
+    page = owner.get("/api/")
+    assert page.status_code == 200 and "<style" not in page.text
+    assert owner.get("/api/?script=")["Content-Type"] == "application/javascript"
+    client.logout()
+    assert client.get("/api/")["Location"] == "/account/login/?next=/api/"
+
+
 def asked(owner: Client, headers: dict[str, str]) -> HttpRequest:
     """A request as a view sees it, with person and session."""
     return owner.get("/t/tidewater/", headers=headers).wsgi_request
@@ -110,11 +135,15 @@ def test_only_refusals_are_caught(owner: Client) -> None:
     assert middleware.process_exception(request, RuntimeError("a bug")) is None
 
 
-@pytest.mark.django_db
-def test_the_page_for_bugs_needs_no_context() -> None:
-    answer = server_error(RequestFactory().get("/"))
-    assert answer.status_code == 500
-    assert b"Something broke on our side" in answer.content
+def test_a_bug_is_a_page_without_context_and_below_the_api_a_problem() -> None:
+    page = broken(RequestFactory().get("/t/tidewater/"))
+    assert page.status_code == 500
+    assert b"Something broke on our side" in page.content
+    request = RequestFactory().get("/api/v1/tenants/tidewater/claims")
+    request.request_id = "request-0001"  # type: ignore[attr-defined]
+    answer = broken(request)
+    assert (answer.status_code, answer["Content-Type"]) == (500, "application/problem+json")
+    assert json.loads(answer.content)["code"] == "INTERNAL"
 
 
 @pytest.mark.django_db
