@@ -28,8 +28,10 @@ from devices.cluster.watch import LineWatch
 JSON = "application/json"
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
-# The API server sends a bookmark about every minute (bookmarkFrequency of its watch cache): a watch
-# that is silent for longer is dead, though its connection may look alive.
+# The API server sends a bookmark about every minute (bookmarkFrequency of its watch cache), so a
+# watch that is silent for longer may be dead though its connection looks alive: it is ended in
+# order, and the reader opens the next. That is no sign of trouble by itself: kinds of which nothing
+# happened since the API server started get no bookmarks; Events, which it does not cache, never do.
 WATCH_SILENCE_SECONDS = 90.0
 # A token in a file is rotated long before it expires (the kubelet does at 80 % of its life).
 TOKEN_FILE_SECONDS = 60.0
@@ -83,7 +85,8 @@ class Transport:
     """Sends requests with the credentials of a kubeconfig, or (empty) of the Pod's own account.
 
     Raises the ClusterError that a failed answer is; Unreachable where there is none, or none
-    within `connect_seconds` and, between two pieces of it, `read_seconds`.
+    within `connect_seconds` and, between two pieces of it, `read_seconds`. A watch that is silent
+    for `silence_seconds` ends.
     """
 
     def __init__(
@@ -92,8 +95,10 @@ class Transport:
         *,
         connect_seconds: float = CONNECT_SECONDS,
         read_seconds: float = READ_SECONDS,
+        silence_seconds: float = WATCH_SILENCE_SECONDS,
     ):
         self._kubeconfig = kubeconfig
+        self._silence_seconds = silence_seconds
         self._connect_seconds = connect_seconds
         self._read_seconds = read_seconds
         self._session: _Session | None = None
@@ -106,7 +111,7 @@ class Transport:
     def lines(self, path: str, *, query: Mapping[str, str], doing: str) -> LineWatch:
         """A watch; silence for longer than the server's bookmarks are apart ends it."""
         response = self._open(
-            "GET", path, query=query, read_seconds=WATCH_SILENCE_SECONDS, doing=doing
+            "GET", path, query=query, read_seconds=self._silence_seconds, doing=doing
         )
         return LineWatch(_chunks(response, doing), lambda: _hang_up(response), doing=doing)
 
@@ -203,6 +208,8 @@ def _read(response: urllib3.BaseHTTPResponse, doing: str) -> bytes:
 def _chunks(response: urllib3.BaseHTTPResponse, doing: str) -> Iterator[bytes]:
     try:
         yield from response.stream(65536)
+    except urllib3.exceptions.ReadTimeoutError:
+        return
     except BROKEN as error:
         raise Unreachable(f"the watch was cut: {error}", doing=doing) from error
 

@@ -95,8 +95,9 @@ class Reader:
         """
         note = ""
         try:
-            # Opaque parameters may hold numbers that only show themselves when decoded.
-            if self._opaque and b'"opaque"' in raw:
+            # Parameters for drivers, and their data, may hold numbers beyond a float, which are only
+            # seen when they are decoded.
+            if self._opaque and (b'"opaque"' in raw or b'"data"' in raw):
                 msgspec.json.decode(raw)
             obj = self._decode(raw)
         except (msgspec.DecodeError, RecursionError):

@@ -85,8 +85,15 @@ class Store:
         self._holder = holder
 
     def versions(self) -> dict[str, str]:
-        """Kind → resourceVersion to resume from; kinds that must be listed are missing."""
-        with connection.cursor() as cursor:
+        """Kind → resourceVersion to resume from; kinds that must be listed are missing.
+
+        What an earlier Berth mirrored and this one does not is taken away.
+        """
+        with self._write() as cursor:
+            for table in ("devices_observed", "devices_sync"):
+                cursor.execute(
+                    f"DELETE FROM {table} WHERE kind <> ALL(%s::varchar[])", [list(MIRRORED)]
+                )
             cursor.execute("SELECT kind, version FROM devices_sync WHERE version <> ''")
             return dict(cursor.fetchall())
 

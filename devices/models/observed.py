@@ -21,7 +21,8 @@ class Observed(models.Model):
     The JSON is kept as bytes, not as jsonb: jsonb refuses NUL characters, which annotations may
     hold, is written 1.3 times slower and read back 2.5 times slower (measured on 50,000 objects),
     and nothing here looks into it by SQL. It lacks `managedFields`, an image list of Nodes, and
-    what `devices.mirror.kinds` says of other kinds.
+    what `devices.mirror.kinds` says of other kinds. A migration that changes what is kept of an
+    object empties this table and Sync, so that everything is listed anew.
     """
 
     uid = models.CharField(primary_key=True, max_length=64)

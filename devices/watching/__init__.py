@@ -156,9 +156,11 @@ class _Renewal(Part):
 
 
 def _try(act: Callable[[], Value]) -> Value | None:
-    """What the database says, or None where it does not answer."""
+    """What the database says, or None where it does not answer, or no longer to us."""
     try:
         return act()
+    except leadership.LeadershipLost:
+        return None
     except (OperationalError, InterfaceError) as error:
         log.warning("The database does not answer: %s", error)
         connection.close()

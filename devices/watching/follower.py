@@ -28,6 +28,8 @@ WATCH_SECONDS = 290
 # A kind that is not served, or that we may not read, is asked for again after so long.
 ABSENT_SECONDS = 60.0
 FORBIDDEN_SECONDS = 20.0
+# A cluster that was away is followed again so soon after it is back.
+LONGEST_PAUSE = 5.0
 # Pages read and not yet stored: keeps memory flat however slow the database is.
 PAGES_AHEAD = 3
 
@@ -72,7 +74,7 @@ class Follower(Part):
             watch.close()
 
     def work(self) -> None:
-        waits = pauses()
+        waits = pauses(longest=LONGEST_PAUSE)
         while not self.stop.is_set():
             heard = self._heard
             try:
@@ -84,7 +86,7 @@ class Follower(Part):
                 self._follow()
             except ClusterError as error:
                 if self._heard > heard:
-                    waits = pauses()
+                    waits = pauses(longest=LONGEST_PAUSE)
                 self.stop.wait(self._trouble(error) or error.retry_after or next(waits))
             finally:
                 self.open = False

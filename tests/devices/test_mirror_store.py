@@ -210,6 +210,16 @@ def test_trouble_with_a_kind_is_noted_with_its_beginning_and_ends_with_news(stor
     assert (row.error, row.error_since, row.version) == ("", None, "2")
 
 
+def test_what_an_earlier_berth_mirrored_and_this_one_does_not_is_taken_away(store):
+    store.put_page([a_row("a"), a_row("b")])
+    store.end_list("ResourceClaim", ["a", "b"], version="5", api_version="v1")
+    Observed.objects.filter(uid="b").update(kind="ResourceClass")
+    Sync.objects.create(kind="ResourceClass", version="4")
+    assert store.versions() == {"ResourceClaim": "5"}
+    assert set(stored()) == {"a"}
+    assert not Sync.objects.filter(kind="ResourceClass").exists()
+
+
 def test_a_kind_that_is_no_longer_served_has_no_objects_and_no_age(store):
     store.put_page([a_row("r", kind="DeviceTaintRule")])
     store.end_list("DeviceTaintRule", ["r"], version="1", api_version="v1")

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from argparse import ArgumentParser
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any
@@ -18,7 +19,6 @@ from celery import current_app
 from django.conf import settings
 from django.core.cache import cache
 from django.core.management.base import BaseCommand
-from django.db.models import Q
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
@@ -83,14 +83,14 @@ def wake_claims_of_events(changes: Sequence[Changed]) -> None:
 
 def _claims_of(things: Iterable[Changed | Observed]) -> Iterator[str]:
     """Public ids that these carry, or that the claims and templates carry which they use."""
-    used = Q()
+    used: defaultdict[str, set[str]] = defaultdict(set)
     for thing in things:
         yield thing.claim
-        if thing.uses:
-            used |= Q(namespace=thing.namespace, name__in=list(thing.uses))
-    if used:
-        found = Observed.objects.filter(used, kind__in=CARRIERS)
-        yield from found.exclude(claim="").values_list("claim", flat=True)
+        used[thing.namespace].update(thing.uses)
+    for namespace, names in used.items():
+        if names:
+            found = Observed.objects.filter(kind__in=CARRIERS, namespace=namespace, name__in=names)
+            yield from found.exclude(claim="").values_list("claim", flat=True)
 
 
 def wake_counting(changes: Sequence[Changed]) -> None:

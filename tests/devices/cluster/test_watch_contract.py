@@ -78,8 +78,19 @@ def test_bookmarks_move_a_silent_watch_on(gateway, namespace):
         gateway.delete(Ref("ConfigMap", f"elsewhere-{namespace}-{number}", "default"))
 
 
+def test_a_watch_that_stays_silent_ends_in_order(plane):
+    """Nothing happens, no bookmark comes: that is no trouble, the reader opens the next watch."""
+    quick = ApiServer(Transport(str(plane.admin_kubeconfig), silence_seconds=1.0))
+    since = quick.list("PodDisruptionBudget").version
+    began = time.monotonic()
+    events = [event.change for event in quick.watch("PodDisruptionBudget", since)]
+    assert set(events) <= {Change.BOOKMARK}
+    assert time.monotonic() - began < 20
+
+
 def test_a_watch_is_ended_from_another_thread_at_once(gateway, namespace):
-    watch = gateway.stream("ConfigMap", gateway.list("ConfigMap", namespace=namespace).version)
+    since = gateway.list("ConfigMap", namespace=namespace).version
+    watch = gateway.stream("ConfigMap", since, namespace=namespace)
     threading.Timer(0.3, watch.close).start()
     began = time.monotonic()
     assert list(watch) == []
