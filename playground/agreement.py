@@ -35,6 +35,7 @@ from playground.expressions import DRIVER, a_device, an_expression
 from playground.objectclaims import Question
 from playground.objectsets import ObjectSet, make
 from playground.scheduling import NAMESPACE, RealScheduler, pod_of
+from playground.shrink import shrunk
 
 #: Objects that the oracle reads; it needs no others.
 ORACLE_KINDS = ("DeviceClass", "ResourceSlice", "ResourceClaim", "Node", "DeviceTaintRule")
@@ -154,16 +155,40 @@ def _oracle(program: Path, documents: Sequence[dict[str, Any]]) -> list[dict[str
 
 
 def compare(
-    one: ObjectSet, answers: Sequence[Told], gates: Gates, tally: Tally, folder: Path
+    program: Path,
+    one: ObjectSet,
+    answers: Sequence[Told],
+    gates: Gates,
+    tally: Tally,
+    folder: Path,
 ) -> None:
-    """Asks Berth's rules the questions of a set and counts how the answers compare."""
+    """Asks Berth's rules the questions of a set, counts how the answers compare, and keeps what
+    differs, made as small as it can be.
+    """
     seen = read(one.objects, gates=gates)
     tally.sets.update(one.features)
     for question, answer in zip(one.questions, answers, strict=True):
         mine = ours(seen, question)
         if not tally.add(mine, answer, question.features | {"any"}):
             name = f"set-{one.seed}-{question.id}"
-            keep(folder, tally, name, record(one, question, gates, mine, answer))
+            found = record(one, question, gates, mine, answer)
+            small = shrunk(found, lambda r: _differs(program, r))
+            keep(folder, tally, name, asked_again(program, small))
+
+
+def _differs(program: Path, found: dict[str, Any]) -> bool:
+    return bool(asked_again(program, found)["differs"])
+
+
+def asked_again(program: Path, found: dict[str, Any]) -> dict[str, Any]:
+    """A record with both answers asked anew; ``differs`` says whether they do."""
+    gates = Gates(found["release"], frozenset(found["gates"]))
+    question = Question("0", found["node"], tuple(found["claims"]), frozenset())
+    one = ObjectSet(found["seed"], tuple(found["objects"]), (question,), frozenset())
+    [[answer]] = ask_allocator(program, gates, [one])
+    mine = ours(read(one.objects, gates=gates), question)
+    again = record(one, question, gates, mine, answer)
+    return {**again, "differs": mine.comparable != answer.comparable}
 
 
 def run_scheduler(release: str, seeds: range, folder: Path, *, questions: int = 24) -> Tally:
@@ -245,7 +270,7 @@ def run(
     for start in range(0, len(sets), 50):
         some = sets[start : start + 50]
         for one, answers in zip(some, ask_allocator(program, gates, some), strict=True):
-            compare(one, answers, gates, tally, folder)
+            compare(program, one, answers, gates, tally, folder)
     if cel:
         ask_cel(program, gates, seeds.start, cel, tally, folder)
     return tally
