@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allauth.account import views as account
 from django.contrib.auth.decorators import login_required
 from django.urls import include, path
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
@@ -18,12 +19,22 @@ api_console = SpectacularSwaggerSplitView.as_view(
     url_name="openapi", template_name="portal/api_console.html"
 )
 
+# Not all of allauth: accounts are made by administrators, and nothing here sends mail, so there is
+# no registration, no mail address to confirm and no password reset by mail.
+account_pages = [
+    path("login/", account.login, name="account_login"),
+    path("logout/", account.logout, name="account_logout"),
+    path("inactive/", account.account_inactive, name="account_inactive"),
+    path("reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
+    path("password/change/", account.password_change, name="account_change_password"),
+]
+
 urlpatterns = [
     path("", home.home, name="home"),
     path("account/tokens/", tenants.tokens, name="tokens"),
     path("account/tokens/<slug:slug>/<slug:prefix>/revoke/", tenants.revoke, name="token-revoke"),
     path("account/sessions/", include("allauth.usersessions.urls")),
-    path("account/", include("allauth.account.urls")),
+    path("account/", include(account_pages)),
     path("account/2fa/", include("allauth.mfa.urls")),
     path("t/<slug:slug>/", home.tenant_home, name="tenant-home"),
     path("t/<slug:slug>/catalogue/", catalogue.catalogue, name="catalogue"),

@@ -110,6 +110,55 @@ def test_the_console_of_the_api_is_a_page_for_people(client: Client, owner: Clie
     assert client.get("/api/")["Location"] == "/account/login/?next=/api/"
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("signup/", id="registration"),
+        pytest.param("password/reset/", id="reset by mail"),
+        pytest.param("email/", id="mail addresses"),
+        pytest.param("confirm-email/", id="confirming one"),
+    ],
+)
+def test_an_account_has_no_page_that_would_need_mail(owner: Client, path: str) -> None:
+    assert owner.get(f"/account/{path}").status_code == 404
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        pytest.param("password/change/", "Change your password", id="password"),
+        pytest.param("sessions/", "Where you are signed in", id="sessions"),
+        pytest.param("logout/", "Sign out?", id="sign out"),
+        pytest.param("2fa/", "/account/2fa/totp/activate/", id="second factor"),
+        pytest.param("inactive/", "This account is closed", id="closed account"),
+    ],
+)
+def test_the_pages_that_an_account_has(owner: Client, path: str, says: str) -> None:
+    assert says in owner.get(f"/account/{path}").text
+
+
+@pytest.mark.django_db
+def test_what_guards_the_account_asks_for_the_password_again(owner: Client) -> None:
+    page = owner.get("/account/2fa/totp/activate/", follow=True)
+    assert page.redirect_chain[-1][0].startswith("/account/reauthenticate/")
+    assert "Confirm that it is you" in page.text and "Your password" in page.text
+
+
+@pytest.mark.django_db
+def test_a_closed_account_is_told_so_only_with_its_password(client: Client) -> None:
+    person = make_person("avocet", make_tenant(), "owner")
+    person.is_active = False
+    person.set_password("berth-test-2026")
+    person.save()
+    given = {"login": "avocet", "password": "berth-test-2026"}
+    answer = client.post("/account/login/", given, follow=True)
+    assert "This account is closed" in answer.text
+    wrong = client.post("/account/login/", given | {"password": "wrong"}, follow=True)
+    assert "This account is closed" not in wrong.text
+
+
 def asked(owner: Client, headers: dict[str, str]) -> HttpRequest:
     """A request as a view sees it, with person and session."""
     return owner.get("/t/tidewater/", headers=headers).wsgi_request
