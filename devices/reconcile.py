@@ -1,4 +1,4 @@
-"""One turn of one ask, and of one tenant's namespaces: load, look, decide, do, record.
+"""One turn of one ask: load, look, decide, do, record.
 
 A turn may run twice or die at any line; it holds a lease but no lock and no transaction while it
 talks to the cluster. It looks at the cluster itself for what it writes, and at the mirror for what
@@ -33,7 +33,6 @@ from devices.models import Claim
 from devices.models.claim import LEASE
 from portal import news
 from portal.outbox import lines as outbox
-from tenants.models import Tenant
 
 RECONCILE = "devices.tasks.reconcile_claim"
 
@@ -258,13 +257,6 @@ def _sweep_leftovers(claim: Claim, gateway: Gateway) -> bool:
     for act in changes([], look(gateway, claim).own, made_before=True):
         perform(gateway, act, claim.wish())
     return True
-
-
-def tenant_turn(tenant_id: int, *, gateway: Gateway) -> None:
-    """Each namespace of a tenant exists and carries its label."""
-    tenant = Tenant.objects.get(pk=tenant_id)
-    for name in tenant.namespaces.values_list("name", flat=True):
-        gateway.apply(namespace_object(name=name, tenant=tenant.slug), manager=Manager.TENANT)
 
 
 def unseen(now: datetime, *, older_than: timedelta, at_most: int = 500) -> list[str]:

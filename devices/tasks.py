@@ -37,9 +37,3 @@ def sweep_claims() -> None:
 def count_offers() -> None:
     """Counts again what each class has to offer, from the mirror."""
     offers.count(timezone.now())
-
-
-@shared_task(autoretry_for=(ClusterError,), retry_backoff=2, retry_backoff_max=60, max_retries=5)
-def reconcile_tenant(tenant_id: int) -> None:
-    """A tenant's namespaces exist in the cluster and say whose they are."""
-    reconcile.tenant_turn(tenant_id, gateway=cluster.connect(settings.CLUSTER_KUBECONFIG))

@@ -90,6 +90,7 @@ class Maker:
         self.report = Report()
         self.plane = ControlPlane(plane_folder(folder))
         self._told = 0.0
+        self._suspects: set[str] = set()
 
     def run(self) -> None:
         """Never returns by itself: tries again after trouble, restarts components that crash."""
@@ -123,13 +124,21 @@ class Maker:
         self._save()
 
     def mend(self) -> None:
-        """Starts components again that crashed; one that was stopped on purpose has no note."""
+        """Starts components again that crashed; one that was stopped on purpose has no note.
+
+        That note goes a moment after the process, so only what two looks find is a crash.
+        """
+        before, self._suspects = self._suspects, set()
         for name, state in self.plane.states().items():
             note = self.plane.folder / "run" / f"{name}.json"
-            if state == "stopped" and note.exists():
-                print(f"{name} ended; starting it again", flush=True)
-                with contextlib.suppress(PlaygroundError):  # the next look tries again
-                    self.plane.start_component(name)
+            if state != "stopped" or not note.exists():
+                continue
+            if name not in before:
+                self._suspects.add(name)
+                continue
+            print(f"{name} ended; starting it again", flush=True)
+            with contextlib.suppress(PlaygroundError):  # the next look tries again
+                self.plane.start_component(name)
 
     def _sentence(self, error: Exception) -> str:
         """A full disk has many faces, of which some are panics; so it is looked at first."""

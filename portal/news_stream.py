@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 from portal.news import CHANNEL
 
 PING_SECONDS = 15.0
+SUBSCRIBED_WITHIN = 5.0
 # A page asks again after this; only then is it noticed that somebody left the tenant.
 LIFE_SECONDS = 600.0
 # A reader so far behind is cut off; it comes back and fetches everything anew.
@@ -48,6 +49,7 @@ class Fanout:
     def __init__(self) -> None:
         self.readers: set[Reader] = set()
         self.listening: asyncio.Task[None] | None = None
+        self.subscribed = asyncio.Event()
 
     @contextlib.contextmanager
     def reader(self, tenant: str) -> Iterator[Reader]:
@@ -65,15 +67,20 @@ class Fanout:
         """Hands news on until nobody reads or Valkey goes away; then every stream ends."""
         client = redis.asyncio.Redis.from_url(settings.VALKEY_URL, socket_connect_timeout=2)
         try:
-            async with client.pubsub(ignore_subscribe_messages=True) as channel:
+            async with client.pubsub() as channel:
                 await channel.subscribe(CHANNEL)
                 while self.readers:
                     message = await channel.get_message(timeout=PING_SECONDS)
-                    if message is not None:
+                    if message is None:
+                        continue
+                    if message["type"] == "message":
                         self._hand_on(message["data"])
+                    else:
+                        self.subscribed.set()
         except (RedisError, OSError) as error:
             log.warning("news are cut off: %s", error)
         finally:
+            self.subscribed.clear()
             await client.aclose()
             for reader in list(self.readers):
                 reader.offer(None)
@@ -98,6 +105,11 @@ async def stream(tenant: str) -> AsyncIterator[bytes]:
     """Events for one open page: `ready`, topics as they come, `ping` in between."""
     end = time.monotonic() + LIFE_SECONDS
     with FANOUT.reader(tenant) as reader:
+        # Only now: a page fetches everything when it hears this, and hears all that comes after.
+        try:
+            await asyncio.wait_for(FANOUT.subscribed.wait(), SUBSCRIBED_WITHIN)
+        except TimeoutError:
+            return
         yield b"retry: 2000\n\n" + event("ready")
         while time.monotonic() < end:
             try:

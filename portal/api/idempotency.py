@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.api.models import KeptAnswer
-from portal.errors import AlreadyInProgress, Refused
+from portal.errors import AlreadyInProgress, Invalid, Refused
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -38,7 +38,8 @@ def once(request: Request, *, caller: str, now: datetime, act: Callable[[], Resp
     """
     key = request.headers.get(HEADER, "")
     if len(key) > LONGEST_KEY:
-        raise KeyReused(f"{HEADER} may have at most {LONGEST_KEY} characters.")
+        wrong = {HEADER: f"Take a key of at most {LONGEST_KEY} characters."}
+        raise Invalid("The key is too long.", fields=wrong)
     with transaction.atomic():
         if not key:
             return act()

@@ -107,7 +107,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     """The system's Chromium: none is downloaded."""
-    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    named = os.environ.get("BERTH_CHROMIUM")
+    found = named or next(filter(None, map(shutil.which, CHROMIUM)), None)
     if found is None:
         pytest.fail("Chromium is missing: apt-get install chromium", pytrace=False)
     return {**browser_type_launch_args, "executable_path": found, "args": QUIET}
