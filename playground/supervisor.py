@@ -117,7 +117,8 @@ class Record:
                     continue
                 if process.status() == psutil.STATUS_ZOMBIE:
                     continue
-                if alive or process.environ().get(MARK) == self.folder:
+                # One that is just ending has lost its variables, but not yet its files and ports.
+                if alive or not (env := process.environ()) or env.get(MARK) == self.folder:
                     found.append(process)
         return found
 
