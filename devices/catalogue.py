@@ -45,11 +45,11 @@ def approved() -> list[TemplateVersion]:
     return list(versions.select_related("template").order_by("template__name"))
 
 
-def free_notes(offers: list[Offered]) -> dict[str, str]:
-    """A note per class for the cards of a form: "12 free"."""
+def free_notes(offers: list[Offered], *, old: bool) -> dict[str, str]:
+    """A note per class for the cards of a form: "12 free"; no number where the figures are old."""
     notes = {}
     for offer in offers:
-        free = offer.counts.get("free")
+        free = None if old else offer.counts.get("free")
         notes[offer.name] = "free: unknown" if free is None else f"{free} free"
     return notes
 

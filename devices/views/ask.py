@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from devices.catalogue import free_notes, offers_for
 from devices.claims import request_claim
+from devices.cluster_link import cluster_link
 from devices.dra.objects import ClaimWish, Shape
 from devices.dra.template import BadValue, answers, build, summary
 from devices.forms import AskForm
@@ -77,7 +78,7 @@ def _form(request: HttpRequest, access: Access, version: TemplateVersion) -> Ask
         request.POST if request.method == "POST" else None,
         tenant=access.tenant,
         template=version.read(),
-        free=free_notes(offers_for()),
+        free=free_notes(offers_for(), old=not cluster_link().live),
         initial={"name": f"{version.template.slug}-{uuid.uuid4().hex[:4]}"[:40]},
     )
 

@@ -81,7 +81,7 @@ def bar(
     A total of None draws the whole bar hatched; parts over the total make the bar that much longer
     and are drawn in proportion, so nothing is clamped away.
     """
-    known = {kind: amount for kind, amount in parts.items() if amount}
+    known = {kind: amount for kind, amount in parts.items() if amount and amount > 0}
     whole = max(total or 0, sum(known.values()))
     missing = whole - sum(known.values())
     if total is None:

@@ -183,10 +183,15 @@ def code(value: str) -> SafeString:
 
 
 @register.simple_tag
-def quantity(value: int | float | Decimal | None, unit: str = "") -> SafeString:
-    """`{% quantity 79.6 "Gi" %}`: a number with its unit in a lighter tone; None is hatched."""
+def quantity(value: int | float | Decimal | None, unit: str = "", old: bool = False) -> SafeString:
+    """`{% quantity 79.6 "Gi" %}`: a number with its unit in a lighter tone; None is hatched.
+
+    So is what is `old`, with its last figure in the title: it would mislead as a number.
+    """
     if value is None:
         return _unknown()
+    if old:
+        return _unknown(f"not known now; {words.number(value)} when last seen")
     return _with_units([(words.number(value), unit)])
 
 
@@ -217,8 +222,18 @@ def _with_units(parts: Sequence[words.Part]) -> SafeString:
     )
 
 
-def _unknown() -> SafeString:
-    return SafeString('<span class="unk" title="not known">?</span>')
+@register.simple_tag
+def none_kept(why: str) -> SafeString:
+    """`{% none_kept "a plugin does not say" %}`: a dash where there is no such figure at all."""
+    return format_html(
+        '<span class="faint" title="{}" aria-hidden="true">–</span><span class="sr">{}</span>',
+        why,
+        why,
+    )
+
+
+def _unknown(why: str = "not known") -> SafeString:
+    return format_html('<span class="unk" title="{}">?</span>', why)
 
 
 @register.filter
