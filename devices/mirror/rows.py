@@ -95,8 +95,8 @@ class Reader:
         """
         note = ""
         try:
-            # Parameters for drivers, and their data, may hold numbers beyond a float, which are only
-            # seen when they are decoded.
+            # Parameters for drivers, and their data, may hold numbers beyond a float: only decoding
+            # shows them.
             if self._opaque and (b'"opaque"' in raw or b'"data"' in raw):
                 msgspec.json.decode(raw)
             obj = self._decode(raw)
