@@ -55,7 +55,7 @@ class Choice(msgspec.Struct, frozen=True, tag="choice", tag_field="kind"):
 
     def apply(self, draft: Draft, value: Value) -> Draft:
         option = next(option for option in self.options if option.value == value)
-        return draft.each(
+        return draft.saying(option.label).each(
             lambda device: replace(
                 device,
                 device_class=option.device_class.get(device.name, device.device_class),
@@ -126,7 +126,7 @@ class Switch(msgspec.Struct, frozen=True, tag="switch", tag_field="kind"):
     def apply(self, draft: Draft, value: Value) -> Draft:
         if not value:
             return draft
-        draft = draft.each(
+        draft = draft.saying(_in_mid_sentence(self.label)).each(
             lambda device: replace(
                 device, selectors=device.selectors + self.selectors.get(device.name, ())
             )
@@ -173,13 +173,20 @@ class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Requests and constraints while parameters act on them, one after the other."""
+    """Requests and constraints while parameters act on them, one after the other.
+
+    `said` is what the answers add in words to the devices' own.
+    """
 
     devices: tuple[DeviceWish, ...]
     matches: tuple[MatchWish, ...] = ()
+    said: tuple[str, ...] = ()
 
     def each(self, change: Any) -> Draft:
         return replace(self, devices=tuple(change(device) for device in self.devices))
+
+    def saying(self, words: str) -> Draft:
+        return replace(self, said=(*self.said, words))
 
 
 def read_template(data: Mapping[str, Any]) -> Template:
@@ -221,6 +228,15 @@ def build(template: Template, values: Mapping[str, Value]) -> Draft:
 
 
 def summary(template: Template, draft: Draft) -> str:
-    """What is asked for, for people: "2 × H100, 1 × RDMA NIC"."""
+    """What is asked for, for people: "2 × H100, 1 × RDMA port, same PCIe root".
+
+    First the devices, then the options chosen and what is switched on, in the template's order.
+    """
     words = {request.name: request.words for request in template.requests}
-    return ", ".join(f"{device.count} × {words[device.name]}" for device in draft.devices)
+    devices = [f"{device.count} × {words[device.name]}" for device in draft.devices]
+    return ", ".join([*devices, *draft.said])
+
+
+def _in_mid_sentence(label: str) -> str:
+    """"Same PCIe root" → "same PCIe root"; "NUMA zone" keeps its capitals."""
+    return label[:1].lower() + label[1:] if label[1:2].islower() else label

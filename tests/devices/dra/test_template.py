@@ -102,8 +102,29 @@ def test_every_bad_answer_is_named_at_once() -> None:
     assert set(bad.value.fields) == {"memory", "gpus", "near"}
 
 
-def test_the_summary_counts_in_words() -> None:
-    assert summary(PAIR, build(PAIR, answers(PAIR, {"gpus": 2}))) == "2 × GPU, 1 × NIC"
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        pytest.param({}, "1 × GPU, 1 × NIC, 80 GB", id="a default is an answer too"),
+        pytest.param({"gpus": 2, "memory": "141"}, "2 × GPU, 1 × NIC, 141 GB", id="a choice"),
+        pytest.param(
+            {"near": True}, "1 × GPU, 1 × NIC, 80 GB, same PCIe root", id="a switch that is on"
+        ),
+        pytest.param({"near": False}, "1 × GPU, 1 × NIC, 80 GB", id="a switch that is off"),
+    ],
+)
+def test_the_summary_tells_asks_apart(raw: dict[str, Any], words: str) -> None:
+    assert summary(PAIR, build(PAIR, answers(PAIR, raw))) == words
+
+
+def test_a_label_that_starts_with_capitals_keeps_them() -> None:
+    zone = read_template(
+        {
+            "requests": [{"name": "cores", "device_class": "cpu", "words": "core"}],
+            "parameters": [{"kind": "switch", "name": "one", "label": "NUMA zone alone"}],
+        }
+    )
+    assert summary(zone, build(zone, {"one": True})) == "1 × core, NUMA zone alone"
 
 
 def test_every_reachable_class_is_known() -> None:
