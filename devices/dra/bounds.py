@@ -81,7 +81,7 @@ class Bounds:
         ]
         if isinstance(tracker, Distinct) and not forgets:
             return len(set(values))
-        if isinstance(tracker, Match) and not search.gates.lists:
+        if isinstance(tracker, Match) and not search.gates.compared_lists:
             return max(Counter(values).values(), default=0)
         return len(values)
 

@@ -20,7 +20,7 @@ class Tracker(ABC):
     def __init__(self, constraint: Constraint, gates: Gates) -> None:
         self.attribute = constraint.match or constraint.distinct
         self._requests = frozenset(constraint.requests)
-        self._lists = gates.lists
+        self._lists = gates.compared_lists
 
     def applies(self, request: str, alternative: str) -> bool:
         """Whether it binds this request (or alternative of a request)."""

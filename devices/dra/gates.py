@@ -59,12 +59,14 @@ class GateError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Gates:
     """The features of one cluster. ``read`` names the gates whose state was read from it; all
-    others are assumed to be what the release has by default, and pages say so.
+    others are assumed to be what the release has by default, and pages say so. ``scheduled`` says
+    that kube-scheduler itself is meant, not the allocator alone that is a part of it.
     """
 
     release: str = NEWEST
     on: frozenset[str] = field(default_factory=lambda: _defaults(NEWEST))
     read: frozenset[str] = _OFF
+    scheduled: bool = False
 
     def __contains__(self, gate: object) -> bool:
         return gate in self.on
@@ -81,8 +83,13 @@ class Gates:
 
     @property
     def lists(self) -> bool:
-        """List attributes in the allocator: 1.36's scheduler never hands the gate on."""
+        """Whether attributes may be lists."""
         return "DRAListTypeAttributes" in self.on
+
+    @property
+    def compared_lists(self) -> bool:
+        """Whether constraints compare lists: 1.36's scheduler never tells its allocator to."""
+        return self.lists and (not self.scheduled or self.at_least("1.37"))
 
     def at_least(self, release: str) -> bool:
         """Whether the cluster's release is this one or a later one."""

@@ -91,6 +91,7 @@ def pod_verdicts(
     snapshot: Snapshot, pod: Pod, nodes: Sequence[str] | None = None
 ) -> Iterator[PodVerdict]:
     """The verdict on a Pod for each node (all nodes by default)."""
+    snapshot = snapshot.scheduled
     every = snapshot.node_names if nodes is None else nodes
     asked = asked_by(pod, snapshot)
     if asked.wrong:
@@ -129,19 +130,27 @@ def _on_node(
         if before:
             return _refused(node, verdict, before[0])
     for claim in asked.pinned:
-        selector = claim.allocation.selector if claim.allocation else None
-        if selector is not None and not selector.matches(snapshot.node(node)):
-            return _refused(node, verdict, "resourceclaim not available on the node")
+        if _elsewhere(snapshot, claim, node):
+            continue
         if _one_pod_only(snapshot, claim) and pod.meta.uid not in _consumers(claim):
             text = f"node allocatable resource claim {claim.meta.name} has a mapped device and"
             return _refused(node, verdict, f"{text} cannot be shared across pods")
     if verdict.kind is not Kind.OK:
         return PodVerdict(node, verdict.kind, verdict.kind, (), verdict.text, verdict.code)
+    # The scheduler asks the allocator first, so that an error of a claim's own is not covered up.
+    if any(_elsewhere(snapshot, claim, node) for claim in asked.pinned):
+        return _refused(node, verdict, "resourceclaim not available on the node")
     cost = device_cost(snapshot, pod, verdict, asked)
     after = node_reasons(snapshot, pod, there, cost, by_dra) if there is not None and cost else ()
     if after:
         return _refused(node, verdict, after[0])
     return PodVerdict(node, Kind.OK, Kind.OK, verdict.given)
+
+
+def _elsewhere(snapshot: Snapshot, claim: Claim, node: str) -> bool:
+    """Whether an allocated claim cannot be used on the node."""
+    selector = claim.allocation.selector if claim.allocation else None
+    return selector is not None and not selector.matches(snapshot.node(node))
 
 
 def _one_pod_only(snapshot: Snapshot, claim: Claim) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
@@ -69,6 +69,14 @@ class Snapshot:
         if key not in self.memo:
             self.memo[key] = compute(self)
         return cast(Value, self.memo[key])
+
+    @property
+    def scheduled(self) -> Snapshot:
+        """The same cluster, to be judged as kube-scheduler does (see `Gates.scheduled`)."""
+        gates = replace(self.gates, scheduled=True)
+        if gates.compared_lists == self.gates.compared_lists:
+            return self
+        return self.once("scheduled", lambda s: replace(s, gates=gates, memo={}))
 
     @property
     def node_names(self) -> tuple[str, ...]:
