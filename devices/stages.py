@@ -21,12 +21,16 @@ STAGES: tuple[tuple[str, frozenset[str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage: `state` is done, here or todo; `note` says when, or how long so far."""
+    """One stage: `state` is done, here or todo; `note` says when, or how long so far.
+
+    `since` is when the stage under way began, for pages on which the note grows.
+    """
 
     word: str
     state: str
     note: str = ""
     tone: str = ""
+    since: datetime | None = None
 
 
 def stages(
@@ -59,7 +63,7 @@ def stages(
             drawn.append(Stage(word, "done", note))
         elif index == at and not settled:
             lasted = words.in_words(words.span(now - since))
-            drawn.append(Stage(word, "here", f"{lasted} so far", status_of(state).tone))
+            drawn.append(Stage(word, "here", f"{lasted} so far", status_of(state).tone, since))
         else:
             drawn.append(Stage(word, "todo"))
     return drawn

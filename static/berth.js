@@ -77,19 +77,28 @@
 
   // ---------- ages grow, so that a page left open does not claim to be fresh ----------
   const STEPS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
-  const short = (seconds) => {
+  const parts = (seconds) => {
     const [size, unit] = STEPS.find(([size]) => seconds >= size) ?? STEPS.at(-1);
-    return `${Math.max(0, Math.floor(seconds / size)).toLocaleString("en")} ${unit}`;
+    return [Math.max(0, Math.floor(seconds / size)).toLocaleString("en"), unit];
   };
+  const short = (seconds) => parts(seconds).join(" ");
   // The server's clock counts, not the reader's.
   const ahead = Date.now() - Date.parse(root.dataset.now || new Date().toISOString());
+  const ageOf = (stamp) => Math.max(0, (Date.now() - ahead - Date.parse(stamp.dateTime)) / 1000);
   const grow = () => {
     for (const stamp of document.querySelectorAll("time.age")) {
       const { window: fresh, before, after } = stamp.dataset;
-      const seconds = Math.max(0, (Date.now() - ahead - Date.parse(stamp.dateTime)) / 1000);
+      const seconds = ageOf(stamp);
       const text = [before, short(seconds), after].filter(Boolean).join(" ");
       if (stamp.textContent !== text) stamp.textContent = text;
       if (!stamp.classList.contains("age-lost")) stamp.classList.toggle("age-old", seconds > Number(fresh));
+    }
+    // How long something has lasted: the unit stays in its lighter tone.
+    for (const stamp of document.querySelectorAll("time.grows")) {
+      const [number, unit] = parts(ageOf(stamp));
+      const now = `${number}\u00a0`;
+      if (stamp.firstChild.data !== now) stamp.firstChild.data = now;
+      if (stamp.lastChild.textContent !== unit) stamp.lastChild.textContent = unit;
     }
   };
   setInterval(grow, 1000);

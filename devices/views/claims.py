@@ -111,5 +111,7 @@ def _live(access: Access, row: Claim) -> dict[str, Any]:
         "claim": row,
         "events": row.events.all()[:50],
         "why_not_release": access.why_not(Act.RELEASE),
+        # Both are final, so a page that stays open never needs what to paste again.
+        "usable": row.wanted and row.state not in {State.RELEASED, State.FAILED},
         "users": [pod for pod in row.pods if pod["phase"] in {"Pending", "Running"}],
     }

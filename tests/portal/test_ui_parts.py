@@ -119,6 +119,26 @@ def test_unknown_quantities_are_hatched() -> None:
     assert drawn("{% quantity 79.6 'Gi' %}").count("unit") == 1
 
 
+def test_what_lasts_grows_on_an_open_page_and_what_is_over_does_not() -> None:
+    lasting = drawn("{% since when %}", when=NOON - timedelta(minutes=26))
+    assert lasting == (
+        '<time class="grows nowrap" datetime="2026-11-24T11:34:00+00:00">'
+        '26&nbsp;<span class="unit">min</span></time>'
+    )
+    assert "<time" not in drawn("{% since when True %}", when=NOON - timedelta(minutes=26))
+    stages = [
+        {"state": "here", "word": "Sent", "since": NOON},
+        {"state": "todo", "word": "Running"},
+    ]
+    steps = drawn("{% include 'portal/_steps.html' %}", stages=stages)
+    assert steps.count('<time class="grows') == 1 and "</time> so far" in steps
+
+
+def test_old_quantities_are_hatched_and_keep_their_last_figure_in_the_title() -> None:
+    html = drawn("{% quantity n old=True %}", n=1024)
+    assert 'class="unk"' in html and 'title="not known now; 1,024 when last seen"' in html
+
+
 def test_a_strip_says_what_is_left() -> None:
     html = drawn("{% strip 'H100' 8 used=4 held=2 %}")
     assert '<b>2</b> <span class="unit">free of 8</span>' in html

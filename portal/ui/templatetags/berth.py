@@ -203,21 +203,31 @@ def duration(length: timedelta | float | None, exact: bool = False) -> SafeStrin
 
 @register.simple_tag(takes_context=True)
 def since(context: Context, then: datetime | None, exact: bool = False) -> SafeString:
-    """`{% since claim.since %}`: how long something has lasted until now."""
+    """`{% since claim.since %}`: how long something has lasted; the page's script lets it grow.
+
+    An `exact` length is one that is over, so it stays as it is.
+    """
     now = now_of(context)
-    return duration(None if then is None else now - then, exact)
+    if then is None or exact:
+        return duration(None if then is None else now - then, exact)
+    return format_html(
+        '<time class="grows nowrap" datetime="{}">{}</time>',
+        then.isoformat(timespec="seconds"),
+        _parts(words.span(now - then)),
+    )
 
 
 def _with_units(parts: Sequence[words.Part]) -> SafeString:
-    return format_html(
-        '<span class="nowrap">{}</span>',
-        format_html_join(
-            " ",
-            "{}{}",
-            (
-                (value, format_html('&nbsp;<span class="unit">{}</span>', unit) if unit else "")
-                for value, unit in parts
-            ),
+    return format_html('<span class="nowrap">{}</span>', _parts(parts))
+
+
+def _parts(parts: Sequence[words.Part]) -> SafeString:
+    return format_html_join(
+        " ",
+        "{}{}",
+        (
+            (value, format_html('&nbsp;<span class="unit">{}</span>', unit) if unit else "")
+            for value, unit in parts
         ),
     )
 
