@@ -15,6 +15,7 @@ import msgspec
 from devices.dra.objects import DeviceWish, MatchWish
 
 Value = str | int | bool
+LONGEST_SUMMARY = 240
 
 
 class BadValue(Exception):
@@ -230,13 +231,15 @@ def build(template: Template, values: Mapping[str, Value]) -> Draft:
 def summary(template: Template, draft: Draft) -> str:
     """What is asked for, for people: "2 × H100, 1 × RDMA port, same PCIe root".
 
-    First the devices, then the options chosen and what is switched on, in the template's order.
+    First the devices, then the options chosen and what is switched on, in the template's order; at
+    most `LONGEST_SUMMARY` characters.
     """
     words = {request.name: request.words for request in template.requests}
     devices = [f"{device.count} × {words[device.name]}" for device in draft.devices]
-    return ", ".join([*devices, *draft.said])
+    said = ", ".join([*devices, *draft.said])
+    return said if len(said) <= LONGEST_SUMMARY else said[: LONGEST_SUMMARY - 1] + "…"
 
 
 def _in_mid_sentence(label: str) -> str:
-    """"Same PCIe root" → "same PCIe root"; "NUMA zone" keeps its capitals."""
+    """ "Same PCIe root" → "same PCIe root"; "NUMA zone" keeps its capitals."""
     return label[:1].lower() + label[1:] if label[1:2].islower() else label

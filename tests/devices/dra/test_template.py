@@ -8,7 +8,14 @@ import msgspec
 import pytest
 
 from devices.dra.objects import DeviceWish, MatchWish
-from devices.dra.template import BadValue, answers, build, read_template, summary
+from devices.dra.template import (
+    LONGEST_SUMMARY,
+    BadValue,
+    answers,
+    build,
+    read_template,
+    summary,
+)
 
 PAIR = read_template(
     {
@@ -115,6 +122,17 @@ def test_every_bad_answer_is_named_at_once() -> None:
 )
 def test_the_summary_tells_asks_apart(raw: dict[str, Any], words: str) -> None:
     assert summary(PAIR, build(PAIR, answers(PAIR, raw))) == words
+
+
+def test_a_summary_has_an_end() -> None:
+    wordy = read_template(
+        {
+            "requests": [{"name": "gpu", "device_class": "gpu", "words": "GPU"}],
+            "parameters": [{"kind": "switch", "name": "x", "label": "x" * 300}],
+        }
+    )
+    words = summary(wordy, build(wordy, {"x": True}))
+    assert len(words) == LONGEST_SUMMARY and words.endswith("x…")
 
 
 def test_a_label_that_starts_with_capitals_keeps_them() -> None:
