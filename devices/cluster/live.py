@@ -30,8 +30,8 @@ CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
 # The API server sends a bookmark about every minute (bookmarkFrequency of its watch cache), so a
 # watch that is silent for longer may be dead though its connection looks alive: it is ended in
-# order, and the reader opens the next. That is no sign of trouble: there is no bookmark where nothing
-# of the kind happened since the watch was opened, nor for Events, which are not cached.
+# order, and the reader opens the next. That is no sign of trouble: there is no bookmark where
+# nothing of the kind happened since the watch was opened, nor for Events, which are not cached.
 WATCH_SILENCE_SECONDS = 90.0
 # A token in a file is rotated long before it expires (the kubelet does at 80 % of its life).
 TOKEN_FILE_SECONDS = 60.0
