@@ -19,7 +19,10 @@ ROOT = Path(__file__).parents[2]
     ("code", "state", "job", "wrong"),
     [
         pytest.param("SENDING", "requested", Job.NOBODY, False, id="a code of Berth's own"),
-        pytest.param("NO_MATCHING_DEVICE_FREE", "pending", Job.NOBODY, False, id="a usual wait"),
+        pytest.param("NOT_SCHEDULED_YET", "pending", Job.NOBODY, False, id="a usual wait"),
+        pytest.param(
+            "NO_MATCHING_DEVICE_FREE", "pending", Job.TENANT, False, id="it may never fit anywhere"
+        ),
         pytest.param("CLASS_MISSING", "pending", Job.PLATFORM, True, id="waiting does not help"),
         pytest.param("", "in use", Job.NOBODY, False, id="no reason is needed"),
         pytest.param("NEVER_HEARD_OF", "pending", Job.UNKNOWN, True, id="an unknown code"),
