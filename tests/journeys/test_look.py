@@ -39,6 +39,7 @@ PAGES = {
     "password": "/account/password/change/",
     "sessions": "/account/sessions/",
     "second-factor": "/account/2fa/",
+    "confirm": "/account/reauthenticate/",
     "sign-out": "/account/logout/",
     "not-found": "/t/no-such-tenant/",
 }
@@ -133,6 +134,12 @@ def test_a_claim_in_each_of_its_states(
     both("releasing", "It goes when its Pods have ended")
     demo.gateway.delete(Ref("Pod", pod["metadata"]["name"], "tidewater-eval"))
     both("released", "Released. Nothing of it is left")
+
+
+def test_the_console_of_the_api_breaks_no_rule_of_the_policy(sign_in: SignIn) -> None:
+    page = sign_in("avocet")
+    page.goto("/api/")
+    expect(page.locator(".opblock").first).to_be_visible(timeout=SOON)
 
 
 def test_the_theme_that_a_reader_chose_is_there_before_the_page_is_drawn(sign_in: SignIn) -> None:
