@@ -39,7 +39,10 @@ from devices.dra.slices import (
 )
 from devices.dra.taints import read_taints
 
-_TYPES: Final = {"int": int, "bool": bool, "string": str, "version": str}
+_TYPES: Final[dict[str, type]] = {"int": int, "bool": bool, "string": str, "version": str}
+_NOT_SCALAR: Final[tuple[type, dict[Any, Attribute]]] = (type(None), {})
+#: What most devices have, and nothing else.
+_PLAIN: Final = frozenset({"name", "attributes", "capacity"})
 _SLICE: Final = frozenset(
     [
         "driver",
@@ -83,7 +86,9 @@ class SliceReader:
 
     def __init__(self) -> None:
         self.unknown: list[str] = []
-        self._attributes: dict[tuple[str, object], Attribute] = {}
+        self._scalars: dict[str, tuple[type, dict[Any, Attribute]]] = {
+            kind: (wanted, {}) for kind, wanted in _TYPES.items()
+        }
         self._capacities: dict[str, Capacity] = {}
 
     def read(self, raw: Raw) -> Slice:
@@ -131,7 +136,15 @@ class SliceReader:
             raw = {"name": name, **mapping(raw["basic"], "spec.devices.basic")}
         if not raw.keys() <= _DEVICE:
             self.unknown += strange(raw, _DEVICE, f"spec.devices[{name}]")
-        extra: dict[str, Any] = {}
+        extra: dict[str, Any] = {} if raw.keys() <= _PLAIN else self._extra(raw, name)
+        attributes, odd = self._attribute_map(raw.get("attributes"), name)
+        if odd:
+            extra["odd_attributes"] = odd
+        return Device(name, attributes, self._capacity_map(raw.get("capacity"), name), **extra)
+
+    def _extra(self, raw: Raw, name: str) -> dict[str, Any]:
+        """The fields that only some devices have."""
+        extra: dict[str, Any] = {"shareable": raw.get("allowMultipleAllocations") is True}
         if "consumesCounters" in raw:
             extra["consumes"] = _counter_uses(raw["consumesCounters"])
         if "taints" in raw:
@@ -146,39 +159,33 @@ class SliceReader:
             extra["binds_to_node"] = True
         if _OLD in raw or _NEW in raw:
             extra["node_shares"] = self._node_shares(raw, f"spec.devices[{name}]")
-        attributes, odd = self._attribute_map(raw.get("attributes"), name)
-        if odd:
-            extra["odd_attributes"] = odd
-        return Device(
-            name,
-            attributes,
-            self._capacity_map(raw.get("capacity"), name),
-            shareable=raw.get("allowMultipleAllocations") is True,
-            **extra,
-        )
+        return extra
 
     def _attribute_map(
         self, raw: object, device: str
     ) -> tuple[dict[str, Attribute], tuple[str, ...]]:
         """The attributes, and the names of those that are lists or unknown."""
-        out = {}
+        out: dict[str, Attribute] = {}
         odd: list[str] = []
-        known = self._attributes
+        shared = self._scalars
         for name, value in mapping(raw, "spec.devices.attributes").items():
-            if type(value) is dict and len(value) == 1:
-                [(kind, item)] = value.items()
-                found = known.get((kind, item)) if type(item) is not list else None
-                # 1 == True and both are found under one key, but they are not the same value.
-                if found is not None and type(found.value) is type(item):
-                    out[name] = found
+            # Nearly all are one scalar, and half a million of them are read: this is the short way.
+            if value.__class__ is dict and len(value) == 1:
+                for kind in value:
+                    wanted, known = shared.get(kind, _NOT_SCALAR)
+                    item = value[kind]
+                    if item.__class__ is wanted:
+                        found = known.get(item)
+                        if found is None:
+                            found = known[item] = Attribute(kind, item)
+                        out[name] = found
+                if name in out:
                     continue
             out[name] = attribute = _attribute(value)
             if attribute.kind == UNKNOWN:
                 self.unknown.append(f"spec.devices[{device}].attributes[{name}]")
             if attribute.kind == UNKNOWN or attribute.kind in LISTS:
                 odd.append(name)
-            else:
-                known[attribute.kind, attribute.value] = attribute
         return out, tuple(odd)
 
     def _capacity_map(self, raw: object, device: str) -> dict[str, Capacity]:

@@ -136,8 +136,12 @@ def read_kinds(
             continue
         try:
             key, value, strange = _read_one(kind, raw, slices)
-        except (Unreadable, AttributeError, TypeError) as error:
+        except Unreadable as error:
             unread.append(Unread(_titled(kind, raw), str(error)))
+            continue
+        except (AttributeError, TypeError, ValueError):
+            why = "a part of it is of another type than its kind has there"
+            unread.append(Unread(_titled(kind, raw), why))
             continue
         found[kind][key] = value
         if strange:
