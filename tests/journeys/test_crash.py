@@ -9,11 +9,12 @@ from __future__ import annotations
 import http.client
 import os
 import signal
-import threading
 import time
 import urllib.error
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import pytest
 
@@ -26,7 +27,14 @@ pytestmark = [pytest.mark.cluster, pytest.mark.browser]
 ASKS = 12
 SETTLED_WITHIN = 90.0
 NAMESPACE = "tidewater-eval"
+CALLERS = 4
 VICTIMS = ["web", "watch", "worker", "beat", "valkey", "postgres", "kube-apiserver"]
+MOMENTS = [
+    *((victim, "asking") for victim in VICTIMS),
+    *((victim, "releasing") for victim in ("worker", "postgres", "kube-apiserver")),
+]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @pytest.fixture(scope="module")
@@ -55,38 +63,47 @@ def pid_of(demo: Demo, victim: str) -> int:
     return next(record.pid for record in records(demo.folder) if record.name == victim)
 
 
-@pytest.mark.parametrize("victim", VICTIMS)
-def test_each_ask_ends_in_exactly_one_set_of_objects(demo: Demo, token: str, victim: str) -> None:
+@pytest.mark.parametrize(("victim", "moment"), MOMENTS)
+def test_each_ask_ends_in_exactly_one_set_of_objects(
+    demo: Demo, token: str, victim: str, moment: str
+) -> None:
     claims = f"{demo.address}/api/v1/tenants/tidewater-vision/claims"
-    half = threading.Event()
-    ids: list[str] = []
 
-    def ask_all() -> None:
-        for number in range(ASKS):
-            ids.append(ask_until_taken(claims, token, f"{victim}-{number}"))
-            if number == ASKS // 3:
-                half.set()
+    def ask(number: int) -> str:
+        return ask_until_taken(claims, token, f"{victim}-{moment}-{number}")
 
-    asking = threading.Thread(target=ask_all)
-    asking.start()
-    assert half.wait(60)
-    os.kill(pid_of(demo, victim), signal.SIGKILL)
-    asking.join(SETTLED_WITHIN)
+    def release(public_id: str) -> None:
+        patiently(f"{claims}/{public_id}/release", token, {})
+
+    def kill(when: str) -> Callable[[], None]:
+        return lambda: os.kill(pid_of(demo, victim), signal.SIGKILL) if when == moment else None
+
+    ids = all_at_once(ask, range(ASKS), half_way=kill("asking"))
     assert len(set(ids)) == ASKS, "every ask was accepted once"
-
     until(lambda: states(claims, token, ids) == {"applied"}, SETTLED_WITHIN)
     assert objects(demo, ids) == Counter(dict.fromkeys(ids, 1))
-    for public_id in ids:
-        patiently(f"{claims}/{public_id}/release", token, {})
+
+    all_at_once(release, ids, half_way=kill("releasing"))
     until(lambda: states(claims, token, ids) == {"released"}, SETTLED_WITHIN)
     assert objects(demo, ids) == Counter()
+
+
+def all_at_once(
+    act: Callable[[Item], Result], items: Iterable[Item], *, half_way: Callable[[], None]
+) -> list[Result]:
+    """Acts on all items by several callers; `half_way` is called while the others are at it."""
+    with ThreadPoolExecutor(CALLERS) as callers:
+        doing = [callers.submit(act, item) for item in items]
+        doing[len(doing) // 3].result(SETTLED_WITHIN)
+        half_way()
+        return [done.result(SETTLED_WITHIN) for done in doing]
 
 
 def ask_until_taken(claims: str, token: str, name: str) -> str:
     body = {
         "template": "gpu",
         "namespace": NAMESPACE,
-        "name": name.replace("kube-", ""),
+        "name": name.removeprefix("kube-"),
         "values": {"memory": "10"},
     }
     key = {"Idempotency-Key": f"crash-{name}"}
