@@ -117,10 +117,21 @@ class Record:
                     continue
                 if process.status() == psutil.STATUS_ZOMBIE:
                     continue
-                # One that is just ending has lost its variables, but not yet its files and ports.
-                if alive or not (env := process.environ()) or env.get(MARK) == self.folder:
+                if alive or self._started(process):
                     found.append(process)
         return found
+
+    def _started(self, process: psutil.Process) -> bool:
+        """Whether a process of this session is of ours, when the program itself has gone.
+
+        One that is just ending has lost its variables, but not yet its files and ports.
+        """
+        if process.uids().real != os.getuid():
+            return False
+        try:
+            return (process.environ() or {MARK: self.folder}).get(MARK) == self.folder
+        except psutil.Error:
+            return look_up(process.pid) is not None
 
     def ask_to_stop(self) -> None:
         """Its stop signal to the program, or to what is left of its session when it is gone."""
