@@ -217,10 +217,10 @@ def _ask_scheduler(
     """
     mine = {question.id: our_pod(one, question, gates) for question in one.questions}
     waits = binding_devices(one)
-    order = sorted(
-        one.questions, key=lambda q: any(device[2:5] in waits for device in mine[q.id].devices)
-    )
+    late = {q.id for q in one.questions if any(d[2:5] in waits for d in mine[q.id].devices)}
+    order = sorted(one.questions, key=lambda q: q.id in late)
     tally.sets.update(one.features)
+    waiting = False
     for question, answer in zip(order, scheduler.ask(one, order), strict=True):
         told_ = Told(answer.verdict, answer.devices, answer.text)
         if answer.verdict in ("REJECTED", "SILENT"):
@@ -231,6 +231,10 @@ def _ask_scheduler(
             if Told(again.verdict, again.devices).comparable == mine[question.id].comparable:
                 tally.apart["after-effect of the question before; equal when asked again"] += 1
                 told_ = Told(again.verdict, again.devices, again.text)
+        if told_.comparable != mine[question.id].comparable and waiting:
+            tally.apart["after-effect of a Pod that waited for binding"] += 1
+            continue
+        waiting = waiting or question.id in late
         if not tally.add(mine[question.id], told_, question.features | {"any"}):
             name = f"pod-{one.seed}-{question.id}"
             keep(folder, tally, name, record(one, question, gates, mine[question.id], told_))

@@ -182,7 +182,7 @@ def _flags(cluster: Gates) -> Mapping[str, bool]:
 def _refusal(condition: Mapping[str, Any]) -> Scheduled:
     text = condition.get("message", "")
     if condition.get("reason") == "SchedulerError":
-        return Scheduled("FATAL", text=text)
+        return Scheduled("TIMEOUT" if "timed out trying" in text else "FATAL", text=text)
     plain = "cannot allocate all claims" in text or "does not exist" in text
     return Scheduled("NO" if plain else "NODE_ERROR", text=text)
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional
 
+from devices.dra.cel.cost import worst_cost
 from devices.dra.cel.declarations import OVERLOADS, REPLACED, UNMODELLED
 from devices.dra.cel.evaluate import Scope, Step, Unmodelled, compiled
 from devices.dra.cel.paths import ATTRIBUTES, CAPACITY, Paths, paths_of
@@ -162,18 +163,21 @@ def compile_derived(expression: str, gates: Gates) -> Selector:
 def why_refused(expression: str, gates: Gates | None = None) -> str | None:
     """Why the API server would refuse the expression in a new object, or None.
 
-    What it accepts depends on the gates; its estimate of the worst cost is not reproduced, only
-    what the expression really costs is limited (see MOST_COST).
+    What it accepts depends on the gates. Its estimate of the worst cost is not reproduced exactly:
+    what loops over loops is refused as it would be, a few odd expressions more are refused there.
     """
     gates = gates or Gates()
     if len(expression) > LONGEST:
         return f"the expression has {len(expression)} characters, {LONGEST} are allowed"
     try:
-        _compiled(expression, gates.lists, gates.lists, includes=gates.lists)
+        compiled_ = _compiled(expression, gates.lists, gates.lists, includes=gates.lists)
     except SelectorError as error:
         return str(error)
     except Unmodelled:
         return None
+    cost = worst_cost(compiled_.tree)
+    if cost > MOST_COST:
+        return f"too complex: up to {cost:,} steps, {MOST_COST:,} are allowed"
     if "DRAConsumableCapacity" not in gates and ".allowMultipleAllocations" in expression:
         return "undefined field 'allowMultipleAllocations'"
     return None
