@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import Final
 
 from devices.dra.allocate import Forecast, Kind, forecast
-from devices.dra.claims import EXACT, DeviceClass, DeviceKey
+from devices.dra.claims import EXACT, MOST_DEVICES, DeviceClass, DeviceKey
 from devices.dra.clauses import clauses
 from devices.dra.matching import Broken, all_match, outcomes, selector
 from devices.dra.quantity import ZERO, Quantity
@@ -89,7 +89,7 @@ def hints(
     if any(group.verdict.kind is Kind.FATAL for group in seen.groups):
         found = [
             hint
-            for kind in (_guards, _clauses, _capacities)
+            for kind in (_guards, _clauses, _capacities, _counts)
             for hint in _tried(snapshot, seen.wishes, kind)
         ]
     elif seen.fitting:
@@ -223,7 +223,7 @@ def _counts(snapshot: Snapshot, wishes: Sequence[Wish]) -> Iterator[_Option]:
         for want in wants_of(snapshot, [wish]):
             if want.ask.mode != EXACT:
                 continue
-            for count in range(want.ask.count - 1, 0, -1):
+            for count in range(min(want.ask.count - 1, MOST_DEVICES), 0, -1):
                 changed = _with(wishes, number, with_count(wish, want.name, count))
                 if forecast(snapshot, changed).fitting:
                     text = f"{count} instead of {want.ask.count} devices in {want.name}"

@@ -184,6 +184,25 @@ def test_a_hint_says_exactly_what(number, template, text) -> None:
     assert text in [said for _, said in texts(number, template)]
 
 
+def test_a_senseless_number_is_answered_at_once() -> None:
+    made = [
+        {"kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}},
+        {
+            "kind": "ResourceSlice",
+            "metadata": {"name": "s"},
+            "spec": {
+                "driver": "d",
+                "nodeName": "n",
+                "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+                "devices": [{"name": "x0"}],
+            },
+        },
+    ]
+    for count in (33, 10**30):
+        suggestions = hints(read(made), [Wish("ns/w", a_spec(count))])
+        assert [hint.text for hint in suggestions] == [f"1 instead of {count} devices in r"]
+
+
 def test_the_nearest_request_changes_the_request_and_not_the_cluster() -> None:
     cluster = snapshot(by_number("07"))
     found = nearest(hints(cluster, wish(cluster, "two-halves")))
