@@ -110,7 +110,8 @@ def failure(
 ) -> ClusterError:
     """The error that an answer with this HTTP status is; `tested`: the patch had `test` operations.
 
-    A 404 without a Status that names a thing is the path itself: the kind is not served.
+    A 404 whose Status names no thing is the path itself: the kind is not served. One without a
+    Status may be anybody's on the way, and must not pass for an absence.
     """
     status = _status(body)
     reason = str(status.get("reason") or "")
@@ -137,7 +138,7 @@ def _kind(code: int, status: Obj, message: str, tested: bool) -> type[ClusterErr
         return Conflict  # the patch did not fit the object; what it led to was not even judged
     if code == 500 and message.startswith(_UNTYPED):
         return Rejected
-    if code == 404:
+    if code == 404 and status:
         named = (status.get("details") or {}).get("name")
         return Missing if named else NotServed
     # 3xx is a proxy or a login page; 429 is the server protecting itself.

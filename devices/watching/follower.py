@@ -17,6 +17,7 @@ from devices.cluster.gateway import (
     NotServed,
     RawWatch,
 )
+from devices.cluster.kinds import KINDS
 from devices.mirror.kinds import Mirrored
 from devices.mirror.rows import Row, bookmark
 from devices.mirror.store import Changed, Store
@@ -99,7 +100,7 @@ class Follower(Part):
                 log.info("%s: the history is gone, listing anew", kind)
                 self._version = ""
                 return 0.1
-            case NotServed():
+            case NotServed() if self._is_absent():
                 self._version = ""
                 self._writer.put(lambda store: _absent(store, kind))
                 self.listed.set()
@@ -112,6 +113,15 @@ class Follower(Part):
             self.listed.set()
             return FORBIDDEN_SECONDS
         return None
+
+    def _is_absent(self) -> bool:
+        """Whether discovery agrees: a 404 may also be somebody's on the way to the API server."""
+        known = KINDS[self.kind]
+        try:
+            versions = self._gateway.served().versions(known.group, known.name)
+        except ClusterError:
+            return False
+        return not set(versions) & set(known.versions)
 
     def _list(self) -> str:
         """Every object, page by page, to the writer; returns the version to watch from."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +20,8 @@ from devices.cluster.gateway import (
     Rejected,
     Unreachable,
 )
+
+ROOT = Path(__file__).parents[3]
 
 
 def a_status(code, reason, message, **details):
@@ -87,7 +92,8 @@ NO_RIGHT = (
             False,
             id="something is not there",
         ),
-        pytest.param(404, b"404 page not found\n", NotServed, False, id="the path is not there"),
+        pytest.param(404, b"404 page not found\n", Unreachable, True, id="somebody's 404"),
+        pytest.param(404, b"<html>Not Found</html>", Unreachable, True, id="a proxy's 404"),
         pytest.param(
             404,
             a_status(404, "NotFound", "the server could not find the requested resource"),
@@ -214,3 +220,9 @@ def test_lines_of_a_watch():
         a_line(b'{"type":"ADDED","obj', doing="watch Pod")
     with pytest.raises(Unreachable, match="unknown event"):
         a_line(b'{"type":"SYNCED","object":{}}', doing="watch Pod")
+
+
+def test_who_only_imports_the_door_does_not_pay_for_the_client():
+    """The client costs half a second and 50 MB; pages never connect."""
+    script = "import sys, devices.cluster; sys.exit('kubernetes' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == 0

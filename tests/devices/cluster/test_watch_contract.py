@@ -166,18 +166,20 @@ def test_a_watch_cut_in_mid_line_counts_whole_lines_only(gateway, namespace, thr
         pytest.param(Fault(answer="500"), "etcdserver: request timed out", id="500"),
         pytest.param(Fault(answer="html"), "no .* in the answer", id="a page of a proxy"),
         pytest.param(Fault(answer="html-502"), "Sign in", id="a page with 502"),
+        pytest.param(Fault(answer="html-404"), "Sign in", id="a page with 404"),
         pytest.param(Fault(cut_after=0), None, id="cut at once"),
         pytest.param(Fault(cut_after=40_000), None, id="cut in the middle of the answer"),
     ],
 )
 def test_a_broken_way_is_unreachable(gateway, namespace, through, proxy, fault, says):
+    since = gateway.list("ConfigMap", namespace=namespace).version
     for number in range(4):
         gateway.create(a_config_map(f"m{number}", namespace, big="x" * 30_000))
     proxy.set(fault)
     with pytest.raises(Unreachable, match=says):
         through.list("ConfigMap", namespace=namespace)
     with pytest.raises(Unreachable):
-        list(through.watch("ConfigMap", "1", namespace=namespace))
+        list(through.watch("ConfigMap", since, namespace=namespace))
     proxy.mend()
     assert len(through.list("ConfigMap", namespace=namespace).items) >= 4
 
