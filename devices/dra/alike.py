@@ -6,7 +6,7 @@ usually a few dozen keys. What is put together here are numbers of equal rows (`
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from devices.dra.constraints import attribute_of
@@ -19,8 +19,33 @@ from devices.dra.usage import usage
 from devices.dra.visibility import PoolView, reaches, view
 
 
-def signature(snapshot: Snapshot, node: Node, rows: Sequence[PerSlice[Any]]) -> Hashable:
-    """The key of a node, from the rows that the search for some claims looks at (`rows_for`)."""
+def signatures(
+    snapshot: Snapshot, names: Iterable[str], rows: Sequence[PerSlice[Any]]
+) -> Iterator[tuple[str, Hashable]]:
+    """The keys of nodes, from the rows that the search for some claims looks at (`rows_for`).
+
+    They are kept: the next question that looks at the same rows, of whatever number of devices,
+    finds them again.
+    """
+    kept: dict[str, Hashable] = snapshot.once(
+        ("signatures", tuple(map(id, rows))), lambda s: _Kept(rows)
+    )
+    for name in names:
+        key = kept.get(name)
+        if key is None:
+            key = kept[name] = _signature(snapshot, snapshot.node(name), rows)
+        yield name, key
+
+
+class _Kept(dict[str, Hashable]):
+    """Keys by node; holds the rows, so that nobody else gets their place in memory."""
+
+    def __init__(self, rows: Sequence[PerSlice[Any]]) -> None:
+        super().__init__()
+        self.rows = tuple(rows)
+
+
+def _signature(snapshot: Snapshot, node: Node, rows: Sequence[PerSlice[Any]]) -> Hashable:
     names: dict[str, int] = {}
     key: list[Hashable] = []
     for pool in view(snapshot, node).pools:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from devices.dra.alike import rows_for, signature
+from devices.dra.alike import rows_for, signatures
 from devices.dra.attempt import Fatal, Ready, fatal
 from devices.dra.capacity_requests import NotRepresentable, consumed, fits
 from devices.dra.claims import ALL, EXACT, MOST_DEVICES, Ask, DeviceClass, DeviceKey, Request
@@ -127,15 +127,18 @@ def forecast(
         ]
     except Fatal:
         wants = []
-    rows = rows_for(snapshot, asked, wants) if wants else ()
+    every = snapshot.node_names if nodes is None else nodes
+    if wants:
+        keyed = signatures(snapshot, every, rows_for(snapshot, asked, wants))
+    else:
+        keyed = ((name, None) for name in every)
     found: dict[object, tuple[list[str], Verdict]] = {}
-    for name in snapshot.node_names if nodes is None else nodes:
-        node = snapshot.node(name)
-        key = signature(snapshot, node, rows) if wants else None
-        if key in found:
-            found[key][0].append(name)
+    for name, key in keyed:
+        group = found.get(key)
+        if group is None:
+            found[key] = ([name], allocate(snapshot, snapshot.node(name), asked))
         else:
-            found[key] = ([name], allocate(snapshot, node, asked))
+            group[0].append(name)
     groups = tuple(Alike(tuple(names), verdict) for names, verdict in found.values())
     return Forecast(snapshot, asked, groups)
 
