@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+import msgspec
+
+from devices.dra.meta import Meta, read_meta
 from devices.dra.nodes import NodeSelector, read_selector
 from devices.dra.quantity import Quantity
 from devices.dra.reading import (
@@ -129,31 +132,6 @@ class Consumer:
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """A metadata owner reference."""
-
-    kind: str
-    name: str
-    uid: str
-    controller: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Meta:
-    """What every object carries."""
-
-    name: str
-    namespace: str = ""
-    uid: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    owners: tuple[Owner, ...] = ()
-    finalizers: tuple[str, ...] = ()
-    created: datetime | None = None
-    deleted: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Claim:
     """A ResourceClaim; ``raw`` is the whole object as it was read."""
 
@@ -212,38 +190,19 @@ _ASK = frozenset(
 )
 
 
-def read_meta(raw: Raw) -> Meta:
-    """An object's metadata; raises Unreadable."""
-    meta = mapping(raw.get("metadata"), "metadata")
-    return Meta(
-        name=text(meta.get("name"), "metadata.name"),
-        namespace=meta.get("namespace") or "",
-        uid=meta.get("uid") or "",
-        labels=dict(mapping(meta.get("labels"), "metadata.labels")),
-        annotations=dict(mapping(meta.get("annotations"), "metadata.annotations")),
-        owners=tuple(
-            Owner(
-                o.get("kind") or "",
-                o.get("name") or "",
-                o.get("uid") or "",
-                o.get("controller") is True,
-            )
-            for o in sequence(meta.get("ownerReferences"), "metadata.ownerReferences")
-        ),
-        finalizers=texts(meta.get("finalizers"), "metadata.finalizers"),
-        created=moment(meta.get("creationTimestamp")),
-        deleted=moment(meta.get("deletionTimestamp")),
-    )
+#: Specs by their own JSON, with the paths in them that are not known: claims made from one
+#: template have equal specs, which are read once and shared.
+KnownSpecs = dict[bytes, tuple[ClaimSpec, list[str]]]
 
 
-def read_claim(raw: Raw) -> tuple[Claim, list[str]]:
+def read_claim(raw: Raw, known: KnownSpecs | None = None) -> tuple[Claim, list[str]]:
     """A ResourceClaim of any served version, and the paths that are not known."""
-    unknown: list[str] = []
+    spec, unknown = _read_once(raw.get("spec"), {} if known is None else known)
     status = mapping(raw.get("status"), "status")
     allocation = status.get("allocation")
     claim = Claim(
         meta=read_meta(raw),
-        spec=read_claim_spec(raw.get("spec"), "spec", unknown),
+        spec=spec,
         allocation=None
         if allocation is None
         else _allocation(mapping(allocation, "status.allocation")),
@@ -305,6 +264,15 @@ def read_claim_spec(raw: object, path: str, unknown: list[str]) -> ClaimSpec:
         ),
         configs=tuple(sequence(devices.get("config"), f"{path}.devices.config")),
     )
+
+
+def _read_once(raw: object, known: KnownSpecs) -> tuple[ClaimSpec, list[str]]:
+    key = msgspec.json.encode(raw)
+    found = known.get(key)
+    if found is None:
+        unknown: list[str] = []
+        found = known[key] = read_claim_spec(raw, "spec", unknown), unknown
+    return found
 
 
 def _request(raw: Raw, path: str, unknown: list[str]) -> Request:

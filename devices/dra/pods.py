@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from devices.dra.claims import Meta, read_meta
+from devices.dra.meta import Meta, read_meta
 from devices.dra.nodes import NodeTaint, Term, read_term
 from devices.dra.quantity import Quantity
 from devices.dra.reading import Raw, mapping, number, quantities, sequence, text

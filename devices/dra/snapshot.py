@@ -18,6 +18,7 @@ import msgspec
 from devices.dra.claims import (
     Claim,
     DeviceClass,
+    KnownSpecs,
     Template,
     read_claim,
     read_class,
@@ -131,11 +132,12 @@ def read_kinds(
     unknown: list[Unknown] = []
     unread: list[Unread] = []
     slices = SliceReader()
+    specs: KnownSpecs = {}
     for kind, raw in pairs:
         if kind not in found:
             continue
         try:
-            key, value, strange = _read_one(kind, raw, slices)
+            key, value, strange = _read_one(kind, raw, slices, specs)
         except Unreadable as error:
             unread.append(Unread(_titled(kind, raw), str(error)))
             continue
@@ -161,13 +163,15 @@ def read_kinds(
     )
 
 
-def _read_one(kind: str, raw: Raw, slices: SliceReader) -> tuple[Hashable, object, list[str]]:
+def _read_one(
+    kind: str, raw: Raw, slices: SliceReader, specs: KnownSpecs
+) -> tuple[Hashable, object, list[str]]:
     match kind:
         case "ResourceSlice":
             piece = slices.read(raw)
             return piece.name, piece, slices.unknown
         case "ResourceClaim":
-            claim, strange = read_claim(raw)
+            claim, strange = read_claim(raw, specs)
             return claim.key, claim, strange
         case "ResourceClaimTemplate":
             template, strange = read_template(raw)

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from devices.dra.claims import Claim, Meta, Owner
+from devices.dra.claims import Claim
 from devices.dra.codes import Class, Who
 from devices.dra.events import Event, newest, read_event
+from devices.dra.meta import Meta, Owner
 from devices.dra.pods import Pod, PodClaim
 from devices.dra.podstatus import Condition, ContainerSeen, PodStatus, read_pod_status
 from devices.dra.reasons import Around, Reason, pod_reason
