@@ -41,16 +41,20 @@ from playground.shrink import shrunk
 ORACLE_KINDS = ("DeviceClass", "ResourceSlice", "ResourceClaim", "Node", "DeviceTaintRule")
 
 
-def ours(seen: Snapshot, question: Question) -> Told:
-    """What Berth's rules answer."""
-    wishes = [
+def wishes_of(question: Question) -> list[Wish]:
+    """The claims of a question as the rules take them."""
+    return [
         Wish(
             f"{claim['metadata']['namespace']}/{claim['metadata']['name']}",
             read_claim_spec(claim["spec"], "spec", []),
         )
         for claim in question.claims
     ]
-    return told(allocate(seen, seen.node(question.node), wishes))
+
+
+def ours(seen: Snapshot, question: Question) -> Told:
+    """What Berth's rules answer."""
+    return told(allocate(seen, seen.node(question.node), wishes_of(question)))
 
 
 def told(verdict: Verdict) -> Told:

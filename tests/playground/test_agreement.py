@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from devices.dra.allocate import allocate, forecast
 from devices.dra.gates import gates, parse
 from devices.dra.snapshot import read
-from playground.agreement import ours, report, run, run_scheduler
+from playground.agreement import ours, report, run, run_scheduler, wishes_of
 from playground.build import binary_path, build
 from playground.comparison import Tally, Told
 from playground.objectsets import make
@@ -75,6 +76,23 @@ def test_the_sets_are_varied():
     shares = {verdict: count / verdicts.total() for verdict, count in verdicts.items()}
     assert 0.3 <= shares["OK"] <= 0.6
     assert all(shares[verdict] >= 0.05 for verdict in ("NO", "NODE_ERROR", "FATAL"))
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+def test_a_forecast_for_all_nodes_says_of_each_what_it_says_of_it_alone(release):
+    """Nodes that are alike are computed once; here is where a difference that was overlooked in
+    telling them alike would show.
+    """
+    everything = gates(release, every=True)
+    for seed in range(60):
+        one = make(seed, 6, lists=True, derived=release == "1.37")
+        seen = read(one.objects, gates=everything)
+        for question in one.questions:
+            wishes = wishes_of(question)
+            for node, verdict in forecast(seen, wishes):
+                alone = allocate(seen, seen.node(node), wishes)
+                assert (verdict.kind, verdict.given) == (alone.kind, alone.given), (seed, question)
+                assert verdict.text == alone.text
 
 
 def test_the_same_seed_makes_the_same_set():
