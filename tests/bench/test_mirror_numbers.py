@@ -31,7 +31,6 @@ SIZE = Size(
     pods=int(50_000 * SHARE),
     namespaces=max(1, int(50 * SHARE)),
 )
-EVENTS = int(20_000 * min(1.0, SHARE * 2))
 RESULTS = Path(__file__).parents[2] / "bench-results" / "mirror.json"
 
 
@@ -90,14 +89,17 @@ def _figures(plane):
         show("watch process, peak memory (reach: 400)", measure.peak_megabytes(child.pid), "MB")
     show("objects mirrored", Observed.objects.count())
 
-    slices = _refs("ResourceSlice") * (EVENTS // SIZE.nodes)
+    slices = _refs("ResourceSlice")
     since = next(gateway.pages("ResourceSlice", size=1)).version
     measure.touch(gateway, slices)
-    typed = measure.typed_watch_seconds(kubeconfig, since, len(slices))
     ours = measure.backlog_seconds(gateway, len(slices))
-    show("watch events stored a second", len(slices) / ours, "/s")
-    show("  typed watch loop of the official client, storing nothing", len(slices) / typed, "/s")
-    show("  as many as that (reach: at least 2)", typed / ours, "x")
+    typed = measure.typed_watch_seconds(kubeconfig, since, len(slices))
+    if ours is None or typed is None:
+        print("  watch events a second: not measured, the API server forgot them (busy machine?)")
+    else:
+        show("watch events stored a second", len(slices) / ours, "/s")
+        show("  the official client's typed watch, storing nothing", len(slices) / typed, "/s")
+        show("  as many as that (reach: at least 2)", typed / ours, "x")
 
     late = measure.latencies(gateway, _refs("ResourceClaim")[:2_000], at=200)
     show("write to stored and told, 200 a second, median", statistics.median(late) * 1000, "ms")
