@@ -10,7 +10,6 @@ import signal
 import sys
 import threading
 from argparse import ArgumentParser
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any
@@ -83,14 +82,18 @@ def wake_claims_of_events(changes: Sequence[Changed]) -> None:
 
 def _claims_of(things: Iterable[Changed | Observed]) -> Iterator[str]:
     """Public ids that these carry, or that the claims and templates carry which they use."""
-    used: defaultdict[str, set[str]] = defaultdict(set)
+    used: set[tuple[str, str]] = set()
     for thing in things:
         yield thing.claim
-        used[thing.namespace].update(thing.uses)
-    for namespace, names in used.items():
-        if names:
-            found = Observed.objects.filter(kind__in=CARRIERS, namespace=namespace, name__in=names)
-            yield from found.exclude(claim="").values_list("claim", flat=True)
+        used.update((thing.namespace, name) for name in thing.uses)
+    if used:
+        # One question for all: few objects carry an id, and names may repeat across namespaces.
+        found = Observed.objects.exclude(claim="").filter(
+            kind__in=CARRIERS, name__in={name for _, name in used}
+        )
+        for namespace, name, claim in found.values_list("namespace", "name", "claim"):
+            if (namespace, name) in used:
+                yield claim
 
 
 def wake_counting(changes: Sequence[Changed]) -> None:
