@@ -29,6 +29,7 @@ from devices.dra.cel.syntax import (
     Fold,
     Ident,
     ListOf,
+    MapOf,
     Select,
     children,
     read_checked,
@@ -331,6 +332,8 @@ def _check(checked: Checked, dynamic: bool, any_result: bool) -> None:
                     raise SelectorError(
                         f"expected elements of one type, found {', '.join(sorted(kinds))}"
                     )
+            case Call(function="_[_]", args=[_, ListOf() | MapOf() | Const(value=None)]):
+                raise SelectorError("invalid qualifier type: only names and numbers are keys")
             case Call(
                 function="matches" | "find" | "findAll", operands=[_, Const(value=str(text)), *_]
             ):

@@ -124,11 +124,22 @@ def test_a_tally_counts_what_differs_and_sets_time_outs_apart():
 @pytest.mark.parametrize("chosen", ["default", "all"])
 def test_five_hundred_object_sets(release, chosen, capsys):
     cluster = parse(chosen, ".".join(release.split(".")[:2]))
-    tally = run(build(release), cluster, range(5000, 5500), KEPT, cel=5000)
+    tally = run(build(release), cluster, range(5000, 5500), KEPT)
     with capsys.disabled():
-        print(f"\n\nallocator and CEL of {release}, gates {chosen}")
+        print(f"\n\nallocator of {release}, gates {chosen}")
         report(tally, 500)
     assert tally.rate >= 0.995
+
+
+@pytest.mark.agreement
+@pytest.mark.parametrize("release", [NEWEST, OLDER])
+def test_twenty_thousand_expressions(release, tmp_path, capsys):
+    cluster = gates(".".join(release.split(".")[:2]))
+    tally = run(build(release), cluster, range(5000, 5000), tmp_path, cel=20_000)
+    with capsys.disabled():
+        print(f"\n\nCEL of {release}")
+        report(tally, 0)
+    assert tally.rate >= CEL_RATE
 
 
 @pytest.mark.agreement

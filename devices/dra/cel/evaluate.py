@@ -139,6 +139,8 @@ def _call(node: Call) -> Step:
             return _optional_step(node)
         case "or" | "orValue" if node.target is not None:
             return _otherwise(node)
+        case "@in" if isinstance(node.args[1], ListOf) and not node.args[1].elements:
+            return lambda scope: False  # cel-go folds this before it looks at the left side
     function = functions.FUNCTIONS.get(node.function)
     if function is None:
         raise Unmodelled(f"the CEL function {node.function} is not modelled here")
