@@ -11,6 +11,9 @@ WATCH = "watch"
 # A spare looks every second, so it takes over within 10 s of the last renewal.
 LEASE_SECONDS = 8.0
 RENEW_SECONDS = 2.0
+# A leader that is frozen inside a transaction would keep its row locked, and its spare out, for
+# ever: PostgreSQL ends such a session before the lease is over.
+FROZEN_AFTER = "5s"
 
 
 class LeadershipLost(Exception):
@@ -54,6 +57,9 @@ def prove(holder: str, name: str = WATCH) -> None:
     what its successor wrote.
     """
     with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('idle_in_transaction_session_timeout', %s, true)", [FROZEN_AFTER]
+        )
         cursor.execute(
             "SELECT holder FROM devices_leadership"
             " WHERE name = %s AND holder = %s AND expires > clock_timestamp() FOR SHARE",

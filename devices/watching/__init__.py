@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import connection
 
 from devices.cluster.gateway import Gateway
 from devices.mirror import leadership
@@ -23,7 +23,7 @@ from devices.mirror.kinds import MIRRORED, Mirrored
 from devices.mirror.store import Store
 from devices.watching.announcer import Announcer, Wake
 from devices.watching.follower import Follower
-from devices.watching.parts import Part
+from devices.watching.parts import DATABASE_AWAY, Part
 from devices.watching.pulse import Pulse
 from devices.watching.writer import Writer
 
@@ -161,7 +161,7 @@ def _try(act: Callable[[], Value]) -> Value | None:
         return act()
     except leadership.LeadershipLost:
         return None
-    except (OperationalError, InterfaceError) as error:
+    except DATABASE_AWAY as error:
         log.warning("The database does not answer: %s", error)
         connection.close()
         return None

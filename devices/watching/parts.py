@@ -9,7 +9,10 @@ import random
 import threading
 from collections.abc import Iterator
 
-from django.db import connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
+
+# The last one: PostgreSQL ended our session because it slept inside a transaction.
+DATABASE_AWAY = (OperationalError, InterfaceError, InternalError)
 
 
 class Part(threading.Thread):

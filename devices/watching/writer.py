@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import connection
 
 from devices.mirror.kinds import MIRRORED
 from devices.mirror.leadership import LeadershipLost
 from devices.mirror.rows import Row
 from devices.mirror.store import Batch, Changed, Store
-from devices.watching.parts import Part, pauses
+from devices.watching.parts import DATABASE_AWAY, Part, pauses
 
 # A change waits at most so long for others to share its transaction.
 BATCH_SECONDS = 0.05
@@ -143,7 +143,7 @@ class Writer(Part):
         while not self.stop.is_set():
             try:
                 changed = job(self._store)
-            except (OperationalError, InterfaceError) as error:
+            except DATABASE_AWAY as error:
                 log.warning("The database does not answer: %s", error)
                 connection.close()
                 self.stop.wait(next(waits))
