@@ -42,6 +42,7 @@ class Person:
     def __init__(self, address: str, username: str) -> None:
         self.host = urlsplit(address).netloc
         self.cookies: dict[str, str] = {}
+        self.left = threading.Event()
         _, page = self.ask("GET", "/account/login/")
         csrf = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
         assert csrf
@@ -73,9 +74,13 @@ class Person:
         """Puts each event's name and moment into `heard` until the stream ends."""
         connection = http.client.HTTPConnection(self.host, timeout=120)
         connection.request("GET", path, headers=self.headers())
-        for line in connection.getresponse():
-            if line.startswith(b"event: "):
-                heard.put((line[7:].strip().decode(), time.perf_counter()))
+        with connection.getresponse() as answer:
+            for line in answer:
+                if line.startswith(b"event: "):
+                    heard.put((line[7:].strip().decode(), time.perf_counter()))
+                if self.left.is_set():
+                    break
+        connection.close()
 
 
 @contextmanager
@@ -109,6 +114,7 @@ def busy(gateway: Gateway, names: list[str]) -> Iterator[list[int]]:
 
 def test_event_to_page(demo: Demo, capsys: pytest.CaptureFixture[str]) -> None:
     gateway = demo.gateway
+    until(lambda: gateway.get(Ref("Namespace", NAMESPACE)))  # the fleet is still unpacking
     names = [f"bench-{number}" for number in range(40)]
     for name in names:
         requests = [{"name": "gpu", "exactly": {"deviceClassName": "h100-80gb"}}]
@@ -124,12 +130,15 @@ def test_event_to_page(demo: Demo, capsys: pytest.CaptureFixture[str]) -> None:
     public_id = ask(person, demo)
     heard: queue.Queue[tuple[str, float]] = queue.Queue()
     stream = "/t/tidewater-vision/events/"
-    threading.Thread(target=person.listen, args=(stream, heard), daemon=True).start()
+    page = threading.Thread(target=person.listen, args=(stream, heard))
+    page.start()
     assert heard.get(timeout=10)[0] == "ready"
     began = time.perf_counter()
     with busy(gateway, names) as written:
         waits = [wait(gateway, heard, public_id, number) for number in range(SAMPLES)]
         rate = written[0] / (time.perf_counter() - began)
+    person.left.set()  # noticed with the next ping at the latest
+    page.join()
     waits.sort()
     figures = {
         "events a second": round(rate),
