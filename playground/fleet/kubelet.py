@@ -10,7 +10,7 @@ from typing import Any
 
 from devices.cluster.gateway import Conflict, Missing, Ref
 from playground.fleet import node
-from playground.fleet.claims import ClaimBook, NodeDriver
+from playground.fleet.claims import ClaimBook, NodeDriver, pod_claims
 from playground.fleet.clock import micro_stamp, now
 from playground.fleet.devicebook import DeviceBook
 from playground.fleet.events import Recorder
@@ -173,6 +173,29 @@ class Kubelet:
     def health(self, driver: str, pool: str, device: str) -> tuple[str, str]:
         found = self.drivers.get(driver)
         return found.health(pool, device) if found else ("Unknown", "")
+
+    def device_health(self, pod: Obj, container: Obj) -> list[Obj]:
+        """`allocatedResourcesStatus` of one container: its devices by claim, then by plugin."""
+        names = dict(pod_claims(pod))
+        told: dict[str, list[Obj]] = {}
+        for one in container.get("resources", {}).get("claims", ()):
+            request = one.get("request", "")
+            key = f"claim:{one['name']}" + (f"/{request}" if request else "")
+            prepared = self.claims.prepared(
+                pod["metadata"]["namespace"], names.get(one["name"], "")
+            )
+            for device in prepared:
+                if not request or request.partition("/")[0] in device.requests:
+                    state, message = self.health(device.driver, device.pool, device.device)
+                    told.setdefault(key, []).append(
+                        {
+                            "resourceID": device.cdi,
+                            "health": state,
+                            **({"message": message} if message else {}),
+                        }
+                    )
+        held = self.devices.held(pod["metadata"]["uid"], container["name"])
+        return [{"name": name, "resources": devices} for name, devices in {**told, **held}.items()]
 
     def health_changed(self, driver: str, *, after: float = 0.0) -> None:
         """Lets the Pods that use this driver's devices tell their health anew."""

@@ -7,14 +7,13 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from devices.cluster.gateway import Conflict, Missing, Ref
 from playground.fleet import events, runs
 from playground.fleet.claims import PrepareFailed, pod_claims
-from playground.fleet.clock import now, read
+from playground.fleet.clock import now
 from playground.fleet.devicebook import NotAdmitted
 from playground.fleet.node import ADDRESS
 from playground.fleet.podstatus import DEADLINE, differs, status_of
@@ -202,7 +201,9 @@ class PodLife:
         if trapped := self._kubelet.devices.trap(pod):
             self._kubelet.recorder.say(pod, "Warning", "Failed", f"Error: {trapped}")
             for name, container in run.containers.items():
-                run.containers[name] = _waiting(container, "CreateContainerConfigError", trapped)
+                run.containers[name] = runs.waiting(
+                    container, "CreateContainerConfigError", trapped
+                )
             self._report(pod, run)
             wait = self._site.pace.of(random.uniform(11.0, 13.0))
             run.start_at = clock + wait
@@ -225,7 +226,7 @@ class PodLife:
         moment, clock = now(), time.monotonic()
         policy = pod["spec"].get("restartPolicy", "Always")
         waits: list[float] = []
-        if (deadline := _deadline(pod, run)) is not None:
+        if (deadline := runs.deadline(pod, run)) is not None:
             if deadline <= moment:
                 run.reason, run.message = DEADLINE
                 self._kubelet.recorder.say(pod, "Normal", *DEADLINE)
@@ -238,7 +239,7 @@ class PodLife:
                     waits.append((at - moment).total_seconds())
                     continue
                 container = run.containers[name] = container.end(moment, code)
-            if container.finished and _restarts(policy, container):
+            if container.finished and runs.restarts(policy, container):
                 waits.append(self._restart(pod, run, container, clock))
         if all(one.finished and name not in run.restart_at for name, one in run.containers.items()):
             return self._finish(pod, run)
@@ -253,7 +254,7 @@ class PodLife:
             reason, text = events.BACK_OFF
             words = text.format(name=container.name, pod=run.name)
             self._kubelet.recorder.say(pod, "Warning", reason, words)
-            run.containers[container.name] = _waiting(
+            run.containers[container.name] = runs.waiting(
                 container,
                 "CrashLoopBackOff",
                 f"back-off {pause:.0f}s restarting failed container={container.name}"
@@ -358,7 +359,11 @@ class PodLife:
     def _report(self, pod: Obj, run: Run) -> None:
         """Writes the Pod's status where it differs; Conflict where somebody was quicker."""
         wanted = status_of(
-            pod, run, address=ADDRESS, moment=now(), health=lambda body: self._health(pod, body)
+            pod,
+            run,
+            address=ADDRESS,
+            moment=now(),
+            health=lambda body: self._kubelet.device_health(pod, body),
         )
         if not differs(wanted, pod.get("status", {})):
             return
@@ -376,29 +381,6 @@ class PodLife:
             raise
         self.see(written, gone=False)
 
-    def _health(self, pod: Obj, container: Obj) -> list[Obj]:
-        """`allocatedResourcesStatus` of one container: its devices by claim, then by plugin."""
-        names = dict(pod_claims(pod))
-        told: dict[str, list[Obj]] = {}
-        for one in container.get("resources", {}).get("claims", ()):
-            request = one.get("request", "")
-            key = f"claim:{one['name']}" + (f"/{request}" if request else "")
-            prepared = self._kubelet.claims.prepared(
-                pod["metadata"]["namespace"], names.get(one["name"], "")
-            )
-            for device in prepared:
-                if not request or request.partition("/")[0] in device.requests:
-                    state, message = self._kubelet.health(device.driver, device.pool, device.device)
-                    told.setdefault(key, []).append(
-                        {
-                            "resourceID": device.cdi,
-                            "health": state,
-                            **({"message": message} if message else {}),
-                        }
-                    )
-        held = self._kubelet.devices.held(pod["metadata"]["uid"], container["name"])
-        return [{"name": name, "resources": devices} for name, devices in {**told, **held}.items()]
-
 
 def _version(pod: Obj) -> int:
     """Versions are comparable numbers since 1.35 (KEP-5504), and were numbers before."""
@@ -409,19 +391,3 @@ def _metadata(pod: Obj) -> Any:
     """What of a Pod's metadata people change."""
     metadata = pod["metadata"]
     return metadata.get("labels"), metadata.get("annotations"), metadata.get("deletionTimestamp")
-
-
-def _waiting(container: Container, reason: str, message: str) -> Container:
-    return replace(container, waiting=(reason, message))
-
-
-def _restarts(policy: str, container: Container) -> bool:
-    return policy == "Always" or (policy == "OnFailure" and container.exit_code != 0)
-
-
-def _deadline(pod: Obj, run: Run) -> datetime | None:
-    seconds = pod["spec"].get("activeDeadlineSeconds")
-    started = pod.get("status", {}).get("startTime")
-    if seconds is None:
-        return None
-    return (read(started) if started else run.since) + timedelta(seconds=seconds)

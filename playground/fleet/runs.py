@@ -196,3 +196,19 @@ def ends_at(pod: Obj, container: Container) -> tuple[datetime, int] | None:
         case ["sleep", length] if length.removesuffix("s").isdigit():
             return container.started + timedelta(seconds=int(length.removesuffix("s"))), code
     return None
+
+
+def waiting(container: Container, reason: str, message: str) -> Container:
+    return replace(container, waiting=(reason, message))
+
+
+def restarts(policy: str, container: Container) -> bool:
+    return policy == "Always" or (policy == "OnFailure" and container.exit_code != 0)
+
+
+def deadline(pod: Obj, run: Run) -> datetime | None:
+    seconds = pod["spec"].get("activeDeadlineSeconds")
+    started = pod.get("status", {}).get("startTime")
+    if seconds is None:
+        return None
+    return (read(started) if started else run.since) + timedelta(seconds=seconds)
