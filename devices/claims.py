@@ -15,6 +15,7 @@ from devices.dra.objects import Shape
 from devices.dra.template import BadValue, answers, build, summary
 from devices.models import Claim, ClaimEvent, TemplateVersion
 from devices.models.claim import new_public_id
+from devices.reconcile import RECONCILE
 from portal import news
 from portal.audit.record import record
 from portal.errors import Invalid, Refused
@@ -23,7 +24,6 @@ from tenants.access import Access
 from tenants.models import Tenant, TenantNamespace
 from tenants.policy import Act
 
-RECONCILE = "devices.tasks.reconcile_claim"
 # The object's name is name + "-" + public id (8 characters); generated claims add more behind it.
 LONGEST_NAME = 40
 

@@ -78,9 +78,7 @@ class Claims(TenantView):
     def get(self, request: Request, slug: str) -> Response:
         """Newest first, page by page."""
         access = self.access(slug)
-        rows = Claim.objects.of(access.tenant).select_related(
-            "tenant", "namespace", "version__template"
-        )
+        rows = Claim.objects.of(access.tenant).whole()
         state = request.query_params.get("state")
         if state is not None:
             if state not in list(State):
@@ -203,9 +201,7 @@ def _version(slug: str) -> TemplateVersion:
 
 
 def _claim(access: Access, public_id: str) -> Claim:
-    rows: Any = Claim.objects.of(access.tenant).select_related(
-        "tenant", "namespace", "version__template"
-    )
+    rows: Any = Claim.objects.of(access.tenant).whole()
     claim = rows.filter(public_id=public_id).first()
     if claim is None:
         raise Http404

@@ -31,6 +31,10 @@ class ClaimQuerySet(models.QuerySet["Claim"]):
     def of(self, tenant: Tenant) -> ClaimQuerySet:
         return self.filter(tenant=tenant)
 
+    def whole(self) -> ClaimQuerySet:
+        """With the rows that everything shown of an ask needs, in the same query."""
+        return self.select_related("tenant", "namespace", "version__template")
+
     def open(self) -> ClaimQuerySet:
         """Asks of which something may still be in the cluster."""
         return self.exclude(state__in=ENDED)

@@ -32,7 +32,7 @@ PAGE_SIZE = 50
 def claims(request: HttpRequest, slug: str) -> HttpResponse:
     """Newest first; `?state=` and `?q=` filter and stay in the address."""
     access = tenant_for(request.user, slug)
-    rows = Claim.objects.of(access.tenant).select_related("version__template", "namespace")
+    rows = Claim.objects.of(access.tenant).whole()
     state, query = request.GET.get("state", ""), search_of(request.GET)
     if state in list(State):
         rows = rows.filter(state=state)
@@ -96,9 +96,7 @@ def release(request: HttpRequest, slug: str, public_id: str) -> HttpResponse:
 def find(request: HttpRequest, slug: str, public_id: str) -> tuple[Access, Claim]:
     """The claim among this tenant's; 404 for everything else."""
     access = tenant_for(request.user, slug)
-    rows = Claim.objects.of(access.tenant).select_related(
-        "tenant", "namespace", "version__template"
-    )
+    rows = Claim.objects.of(access.tenant).whole()
     row = rows.filter(public_id=public_id).first()
     if row is None:
         raise Http404

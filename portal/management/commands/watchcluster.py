@@ -24,11 +24,11 @@ from redis.exceptions import RedisError
 from devices import cluster
 from devices.mirror.store import Changed
 from devices.models import Observed
+from devices.reconcile import RECONCILE
 from devices.watching import Watch, watch
 from portal import news
 from portal.outbox import lines as outbox
 
-RECONCILE = "devices.tasks.reconcile_claim"
 COUNT = "devices.tasks.count_offers"
 COUNT_SECONDS = 1
 # Kinds that a request's public id can be found on.
