@@ -46,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="where the data lies")
     parser.add_argument("--reset", action="store_true", help="stop it and forget its data")
     parser.add_argument("--fleet", default="demo", help="scenario of the simulated machines")
+    parser.add_argument(
+        "--proxy", action="store_true", help="lead Berth through the proxy that makes api-* faults"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -55,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         if options.reset:
             reset(folder)
         else:
-            Demo(folder, options.port, options.fleet).run()
+            Demo(folder, options.port, options.fleet, proxy=options.proxy).run()
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise PlaygroundError(
@@ -73,10 +76,11 @@ def run(options: argparse.Namespace) -> int:
 class Demo:
     """One demo in one folder, on one port."""
 
-    def __init__(self, folder: Path, port: int, fleet: str):
+    def __init__(self, folder: Path, port: int, fleet: str, *, proxy: bool = False):
         self.folder = folder
         self.port = port
         self.fleet = fleet
+        self.proxy = proxy
         self.address = f"http://localhost:{port}"
         self.terminal = Terminal()
         self.services = Services(folder)
@@ -118,7 +122,7 @@ class Demo:
             self.services.wait(alive=self.supervisor.look)
         demo_cluster.announce(self.folder, "The playground's cluster is not there yet.")
         if binary_path().exists():  # seconds of work; the build, though, waits for the pages
-            self.supervisor.start(demo_programs.cluster(self.folder))
+            self.supervisor.start(demo_programs.cluster(self.folder, proxy=self.proxy))
         env = demo_programs.environment(
             self.folder, self.address, self.services.env, secret_key(self.folder)
         )
@@ -137,7 +141,7 @@ class Demo:
     def start_cluster(self) -> None:
         """Build (the first time), control plane, rights, fleet; pages fill meanwhile."""
         if "cluster" not in self.supervisor.children:
-            self.supervisor.start(demo_programs.cluster(self.folder))
+            self.supervisor.start(demo_programs.cluster(self.folder, proxy=self.proxy))
         shown = 0
         trouble = ""
         while True:

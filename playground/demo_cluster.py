@@ -24,6 +24,7 @@ import yaml
 from devices.cluster import connect
 from devices.cluster.gateway import ClusterError
 from playground.build import PlaygroundError, Progress, binary_path, build
+from playground.components import COMPONENTS, PROXY
 from playground.controlplane import ControlPlane
 from playground.supervisor import write_whole
 
@@ -85,10 +86,12 @@ def announce(folder: Path, text: str, done: int = 0, total: int = 0) -> None:
 class Maker:
     """Brings the cluster of one demo up, and keeps it up until it is told to end."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, *, proxy: bool = False):
         self.folder = folder
         self.report = Report()
-        self.plane = ControlPlane(plane_folder(folder))
+        self.proxy = proxy
+        components = (*COMPONENTS, PROXY) if proxy else COMPONENTS
+        self.plane = ControlPlane(plane_folder(folder), components=components)
         self._told = 0.0
         self._suspects: set[str] = set()
 
@@ -148,8 +151,11 @@ class Maker:
 
     def _write_kubeconfigs(self) -> None:
         """A fresh token for each start, so that none runs out while a demo is in use."""
+        server = self.plane.proxy_url if self.proxy else ""
         for process, account in ACCOUNTS.items():
-            made = self.plane.service_account_kubeconfig(NAMESPACE, account, seconds=TOKEN_SECONDS)
+            made = self.plane.service_account_kubeconfig(
+                NAMESPACE, account, seconds=TOKEN_SECONDS, server=server
+            )
             write_whole(kubeconfig_path(self.folder, process), made.read_text())
 
     def _progress(self, progress: Progress) -> None:
@@ -201,9 +207,9 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """`python -m playground.demo_cluster FOLDER`, started by the demo; ends by SIGTERM."""
+    """`python -m playground.demo_cluster FOLDER [--proxy]`, the demo's; ends by SIGTERM."""
     signal.signal(signal.SIGTERM, _end)
-    maker = Maker(Path(arguments[0]))
+    maker = Maker(Path(arguments[0]), proxy="--proxy" in arguments[1:])
     try:
         maker.run()
     finally:

@@ -74,11 +74,11 @@ def portal(folder: Path, port: int, env: dict[str, str]) -> list[Program]:
     ]
 
 
-def cluster(folder: Path) -> Program:
-    """Makes and keeps the control plane."""
+def cluster(folder: Path, *, proxy: bool = False) -> Program:
+    """Makes and keeps the control plane; with `proxy`, Berth's way to it is one that can fail."""
     return _python(
         "cluster",
-        *("-m", "playground.demo_cluster", str(folder)),
+        *("-m", "playground.demo_cluster", str(folder), *(["--proxy"] if proxy else [])),
         stage=CLUSTER_STAGE,
         patience=CLUSTER_PATIENCE,
     )

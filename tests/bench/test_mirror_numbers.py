@@ -41,7 +41,7 @@ def plane(tmp_path_factory):
         tmp_path_factory.mktemp("bench"),
         built(NEWEST),
         components=(ETCD, API_SERVER),
-        tuning=Tuning(audit=False, max_mutating_requests_inflight=1000),
+        tuning=Tuning(audit=False, max_mutating_requests_inflight=1000, garbage_percent=400),
     )
     with plane:
         took = load(
