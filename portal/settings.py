@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "portal.ui",
     "portal.api",
     "portal.audit",
+    "portal.approvals",
     "portal.outbox",
     "tenants",
     "devices",
@@ -149,6 +150,10 @@ CELERY_BEAT_SCHEDULE = {
     # News make it count at once; this keeps the age of its figures honest while nothing changes.
     "count what is offered": {"task": "devices.tasks.count_offers", "schedule": 20.0},
     "look at rows nobody looked at": {"task": "devices.tasks.sweep_claims", "schedule": 30.0},
+    "end approvals in time": {
+        "task": "portal.approvals.tasks.expire_approvals",
+        "schedule": 60.0,
+    },
     "forget old answers": {"task": "portal.api.tasks.forget_answers", "schedule": 3600.0},
 }
 

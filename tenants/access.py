@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import Q
 from django.http import Http404
 
+from portal.approvals.delegations import in_force
+from portal.approvals.rules import Decider, Rights
 from tenants.models import Membership, Tenant, User
 from tenants.policy import Act, may, require, why_not
 
@@ -54,3 +59,25 @@ def tenants_of(user: User) -> list[Access]:
         .order_by("tenant__name")
     )
     return [Access(membership.tenant, membership.role, user) for membership in memberships]
+
+
+def decider_of(user: User, now: datetime) -> Decider:
+    """The person at the door of an approval: their rights, and those lent to them at `now`.
+
+    Three queries, however many tenants and lenders there are. Lenders without an active account
+    lend nothing.
+    """
+    lenders = in_force(now).filter(borrower=user.person).values_list("lender", flat=True)
+    people = User.objects.filter(Q(pk=user.pk) | Q(person__in=list(lenders)), is_active=True)
+    rights: dict[UUID, Rights] = {}
+    for one in people.prefetch_related("platform_roles", "memberships__tenant"):
+        rights[one.person] = Rights(
+            frozenset(held.role for held in one.platform_roles.all()),
+            {
+                held.tenant.slug: held.role
+                for held in one.memberships.all()
+                if held.tenant.state != Tenant.State.CLOSED
+            },
+        )
+    own = rights.pop(user.person, Rights())
+    return Decider(user.person, own, rights)
