@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from playground import build as building
+from playground import gobuild
 from playground.build import (
     BuildError,
     PlaygroundError,
@@ -101,7 +102,7 @@ def test_the_path_follows_the_sources(tmp_path: Path, monkeypatch: pytest.Monkey
     ],
 )
 def test_a_failed_build_is_one_sentence(output: str, says: str) -> None:
-    sentence = building._sentence(output, cancelled=False)
+    sentence = gobuild.sentence(output, cancelled=False)
     assert says in sentence
     assert "\n" not in sentence
 
@@ -118,7 +119,7 @@ def test_no_network_is_told(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_full_disk_is_told_before_anything_is_fetched(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "DISK_COLD", 10.0**9)
+    monkeypatch.setattr(gobuild, "DISK_COLD", 10.0**9)
     with pytest.raises(BuildError, match=r"needs .* GiB free in .*a cache"):
         build(NEWEST)
 
@@ -168,8 +169,9 @@ def test_a_build_can_be_called_off(empty_cache: Path) -> None:
 
 def hold_the_lock(cache: str, ready: object, done: object) -> None:
     os.environ["BERTH_CACHE"] = cache
-    with building._only_builder(NEWEST, lambda _: None, threading.Event()):
-        building._reporting(NEWEST, lambda _: None)(Progress("Building", 7, 9))
+    recipe = building.recipe(NEWEST)
+    with gobuild.only_builder(recipe, lambda _: None, threading.Event()):
+        gobuild.reporting(recipe, lambda _: None)(Progress("Building", 7, 9))
         ready.set()  # type: ignore[attr-defined]
         done.wait(30)  # type: ignore[attr-defined]
 
