@@ -17,8 +17,9 @@ from typing import Any, Final
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional
 
+from devices.dra.cel import times
 from devices.dra.cel.cost import worst_cost
-from devices.dra.cel.declarations import OVERLOADS, REPLACED, UNMODELLED
+from devices.dra.cel.declarations import EXTENSIONS, OVERLOADS, REPLACED
 from devices.dra.cel.evaluate import Scope, Step, Unmodelled, compiled
 from devices.dra.cel.paths import ATTRIBUTES, CAPACITY, Paths, paths_of
 from devices.dra.cel.syntax import (
@@ -240,12 +241,19 @@ _TYPES: Final[Mapping[str, cel.Type]] = {
     "dyn": _T.DYN,
     "strings": _T.List(_T.STRING),
     "list": _T.List(_T.DYN),
+    "duration": _T.DURATION,
+    "timestamp": _T.TIMESTAMP,
+    "ip": _T.AbstractType("net.IP", []),
+    "cidr": _T.AbstractType("net.CIDR", []),
+    "url": _T.AbstractType("kubernetes.URL", []),
+    "query": _T.Map(_T.STRING, _T.List(_T.STRING)),
+    "format": _T.AbstractType("kubernetes.NamedFormat", []),
 }
-_UNDECLARED: Final = re.compile(r"undeclared reference to '([^']+)'")
+_TEXT: Final = r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
 _HAS_FIELD: Final = re.compile(
-    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\bhas\(\s*device\s*\.\s*(?:driver|attributes|capacity"""
-    r"""|allowMultipleAllocations)\s*\)"""
+    rf"{_TEXT}|\bhas\(\s*device\s*\.\s*(?:driver|attributes|capacity|allowMultipleAllocations)\s*\)"
 )
+_EXISTS_ONE: Final = re.compile(rf"{_TEXT}|\.\s*exists_one\(")
 
 
 @lru_cache(maxsize=4)
@@ -253,8 +261,11 @@ def _engine(dynamic: bool, includes: bool) -> cel.Env:
     """The environment; with ``dynamic`` attribute values may be iterated (list attributes)."""
     value = _T.DYN if dynamic else _T("google.protobuf.Any")
     excluded = "".join(f"\n  - name: '{name}'" for name in REPLACED)
+    parts = "".join(f"\n  - name: '{name}'" for name in EXTENSIONS)
     return cel.NewEnv(
-        config=cel.NewEnvConfigFromYaml(f"name: device\nstdlib:\n  exclude_functions:{excluded}"),
+        config=cel.NewEnvConfigFromYaml(
+            f"name: device\nstdlib:\n  exclude_functions:{excluded}\nextensions:{parts}"
+        ),
         variables={
             "device": _T.Map(_T.STRING, _T.DYN),
             "device.driver": _T.STRING,
@@ -299,15 +310,22 @@ def _compiled(
     engine = _engine(dynamic, includes)
     text = _HAS_FIELD.sub(lambda found: found.group(1) or "true", expression)
     try:
-        data = engine.compile(text).serialize()
+        checked = read_checked(_checked(engine, text))
     except RuntimeError as error:
-        missing = set(_UNDECLARED.findall(str(error))) & UNMODELLED
-        if missing:
-            raise Unmodelled(f"the CEL function {min(missing)} is not modelled here") from error
         raise SelectorError(_first_line(str(error))) from error
-    checked = read_checked(data)
     _check(checked, dynamic, any_result)
     return Selector(expression, checked.root, paths_of(checked.root), lists, compiled(checked.root))
+
+
+def _checked(engine: cel.Env, text: str) -> bytes:
+    """The checked tree. Of a loop with two variables the engine knows one of the two spellings."""
+    try:
+        return bytes(engine.compile(text).serialize())
+    except RuntimeError:
+        other = _EXISTS_ONE.sub(lambda found: found.group(1) or ".existsOne(", text)
+        if other == text:
+            raise
+        return bytes(engine.compile(other).serialize())
 
 
 def _first_line(error: str) -> str:
@@ -337,7 +355,9 @@ def _check(checked: Checked, dynamic: bool, any_result: bool) -> None:
             case Call(
                 function="matches" | "find" | "findAll", operands=[_, Const(value=str(text)), *_]
             ):
-                _check_pattern(text)
+                _check_literal(pattern, text)
+            case Call(function="duration" | "timestamp" as kind, args=[Const(value=str(text))]):
+                _check_literal(times.duration if kind == "duration" else times.timestamp, text)
 
 
 def _check_device(node: Ident, parent: Tree | None) -> None:
@@ -347,8 +367,8 @@ def _check_device(node: Ident, parent: Tree | None) -> None:
         raise SelectorError("device is an object: only its fields can be used")
 
 
-def _check_pattern(text: str) -> None:
+def _check_literal(read: Callable[[str], object], text: str) -> None:
     try:
-        pattern(text)
+        read(text)
     except CelError as error:
         raise SelectorError(str(error)) from error

@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from devices.dra.cel import addresses, times
 from devices.dra.cel.arguments import a_text
+from devices.dra.cel.kinds import Address, Duration, Network, Timestamp
 from devices.dra.cel.values import CelError, Uint, is_number, no_overload
 
 MAX_INT, MIN_INT, MAX_UINT = 2**63 - 1, -(2**63), 2**64 - 1
@@ -37,12 +39,12 @@ def add(left: Any, right: Any) -> Any:
         return left + right
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return [*left, *right]
-    raise no_overload(left, right)
+    return times.add(left, right)
 
 
 def subtract(left: Any, right: Any) -> Any:
     if not _same_numbers(left, right):
-        raise no_overload(left, right)
+        return times.subtract(left, right)
     return _fits(left - right, left)
 
 
@@ -77,6 +79,8 @@ def remainder(left: Any, right: Any) -> Any:
 
 
 def negate(value: Any) -> Any:
+    if isinstance(value, Duration):
+        return times.negated(value)
     if not is_number(value) or isinstance(value, Uint):
         raise no_overload(value)
     return _fits(-value, value)
@@ -102,6 +106,8 @@ def to_int(value: Any) -> int:
         ):
             raise CelError(f'strconv.ParseInt: parsing "{value}": invalid syntax')
         return int(value)
+    if isinstance(value, Duration | Timestamp):
+        return times.as_int(value)
     if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)):
         raise no_overload(value)
     return int(_fits(int(value), 0))
@@ -137,6 +143,10 @@ def to_string(value: Any) -> str:
         return str(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
+    if isinstance(value, Duration | Timestamp):
+        return times.as_text(value)
+    if isinstance(value, Address | Network):
+        return addresses.as_text(value)
     raise no_overload(value)
 
 

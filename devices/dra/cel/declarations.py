@@ -1,13 +1,16 @@
 """Which functions Kubernetes adds to CEL's standard ones, and of which types: a table in words.
 
 From ``apiserver/pkg/cel/environment/base.go``: quantities, semantic versions, regular expressions,
-lists, sets and texts (cel-go's ext.Strings, version 2).
+lists, texts (cel-go's ext.Strings, version 2), addresses, URLs and named formats. Sorting, sets and
+loops with two variables come with the engine (`EXTENSIONS`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+
+from devices.dra.cel.formats import FORMATS
 
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "string", "bytes")
 _NUMBERS: Final = ("int", "uint", "double")
@@ -18,16 +21,17 @@ def _over(kind: str, result: str, elements: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f". {kind}<{element}> {result.replace('same', element)}" for element in elements)
 
 
-#: Comparisons, which Kubernetes also has between numbers of different types; they replace the
-#: engine's own.
-COMPARISONS: Final = tuple(f"{kind} {kind} -> bool" for kind in _COMPARABLE) + tuple(
-    f"{one} {other} -> bool" for one in _NUMBERS for other in _NUMBERS if one != other
-)
-REPLACED: Final = ("_<_", "_<=_", "_>_", "_>=_")
+#: Comparisons, which Kubernetes also has between numbers of different types.
+COMPARISONS: Final = tuple(
+    f"{kind} {kind} -> bool" for kind in (*_COMPARABLE, "duration", "timestamp")
+) + tuple(f"{one} {other} -> bool" for one in _NUMBERS for other in _NUMBERS if one != other)
+#: What replaces the engine's own function of that name.
+REPLACED: Final = ("_<_", "_<=_", "_>_", "_>=_", "string")
+_PRINTED: Final = (*_COMPARABLE, "duration", "timestamp", "ip", "cidr")
 
 #: name → overloads; each is "member? parameters -> result", a leading dot marks a member function.
 OVERLOADS: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(REPLACED, COMPARISONS),
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), COMPARISONS),
     "quantity": ("string -> quantity",),
     "isQuantity": ("string -> bool",),
     "sign": ("quantity -> int",),
@@ -61,13 +65,40 @@ OVERLOADS: Final[Mapping[str, tuple[str, ...]]] = {
         ". list dyn -> int",
     ),
     "includes": (". dyn dyn -> bool",),
-    "distinct": (". list -> list",),
-    "slice": (". list int int -> list",),
-    "flatten": (". list -> list", ". list int -> list"),
-    "reverse": (". list -> list",),
-    "sets.contains": ("list list -> bool",),
-    "sets.equivalent": ("list list -> bool",),
-    "sets.intersects": ("list list -> bool",),
+    "ip": ("string -> ip", ". cidr -> ip"),
+    "isIP": ("string -> bool",),
+    "ip.isCanonical": ("string -> bool",),
+    "family": (". ip -> int",),
+    **dict.fromkeys(
+        (
+            "isUnspecified",
+            "isLoopback",
+            "isLinkLocalMulticast",
+            "isLinkLocalUnicast",
+            "isGlobalUnicast",
+        ),
+        (". ip -> bool",),
+    ),
+    "cidr": ("string -> cidr",),
+    "isCIDR": ("string -> bool",),
+    "containsIP": (". cidr string -> bool", ". cidr ip -> bool"),
+    "containsCIDR": (". cidr string -> bool", ". cidr cidr -> bool"),
+    "prefixLength": (". cidr -> int",),
+    "masked": (". cidr -> cidr",),
+    "string": tuple(f"{kind} -> string" for kind in _PRINTED),
+    "url": ("string -> url",),
+    "isURL": ("string -> bool",),
+    **dict.fromkeys(
+        ("getScheme", "getHost", "getHostname", "getPort", "getEscapedPath"), (". url -> string",)
+    ),
+    "getQuery": (". url -> query",),
+    "format": (". string list -> string",),
+    "strings.quote": ("string -> string",),
+    "format.named": ("string -> dyn",),
+    "validate": (". format string -> dyn",),
+    **dict.fromkeys((f"format.{name}" for name in FORMATS), (" -> format",)),
+    "optional.unwrap": ("list -> list",),
+    "unwrapOpt": (". list -> list",),
     "charAt": (". string int -> string",),
     "lowerAscii": (". string -> string",),
     "upperAscii": (". string -> string",),
@@ -78,28 +109,5 @@ OVERLOADS: Final[Mapping[str, tuple[str, ...]]] = {
     "join": (". strings -> string", ". strings string -> string"),
 }
 
-#: Functions of Kubernetes' CEL that exist but are not modelled; a selector that uses one is shown
-#: as such, never as wrong.
-UNMODELLED: Final = frozenset(
-    [
-        "ip",
-        "isIP",
-        "cidr",
-        "isCIDR",
-        "url",
-        "isURL",
-        "transformList",
-        "transformMap",
-        "transformMapEntry",
-        "existsOne",
-        "sort",
-        "sortBy",
-        "first",
-        "last",
-        "timestamp",
-        "duration",
-        "format",
-        "strings.quote",
-        "lists.range",
-    ]
-)
+#: Parts of the engine itself, by the names of its configuration: macros cannot be declared.
+EXTENSIONS: Final = ("two-var-comprehensions", "lists", "sets")

@@ -38,8 +38,14 @@ _TYPE_NAMES: Final = frozenset(
         "null_type",
         "type",
         "optional_type",
+        "google.protobuf.Duration",
+        "google.protobuf.Timestamp",
+        "net.IP",
+        "net.CIDR",
+        "kubernetes.Quantity",
+        "kubernetes.Semver",
     ]
-) | {"kubernetes.Quantity", "kubernetes.Semver"}
+)
 
 
 class Unmodelled(Exception):
@@ -292,25 +298,31 @@ def _map(node: MapOf) -> Step:
 def _fold(node: Fold) -> Step:
     over, start, condition = (compiled(n) for n in (node.range, node.start, node.condition))
     step, result = compiled(node.step), compiled(node.result)
-    variable, accumulator = node.variable, node.accumulator
+    variable, second, accumulator = node.variable, node.second, node.accumulator
 
     def fold(scope: Scope) -> Any:
         items = over(scope)
         if not isinstance(items, list | tuple | Mapping):
             raise CelError(f"got '{type_name(items)}', expected iterable type")
         names = scope.names
-        before = {name: names[name] for name in (variable, accumulator) if name in names}
+        mine = (variable, second, accumulator) if second else (variable, accumulator)
+        before = {name: names[name] for name in mine if name in names}
         names[accumulator] = _or_error(start, scope)
         try:
-            for item in items:
-                names[variable] = item
+            for number, item in enumerate(items):
+                if second:
+                    mapped = isinstance(items, Mapping)
+                    names[variable] = item if mapped else number
+                    names[second] = items[item] if mapped else item
+                else:
+                    names[variable] = item
                 if condition(scope) is not True:
                     break
                 names[accumulator] = _or_error(step, scope)
             return result(scope)
         finally:
-            names.pop(variable, None)
-            names.pop(accumulator, None)
+            for name in mine:
+                names.pop(name, None)
             names.update(before)
 
     return fold

@@ -9,7 +9,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from devices.dra.cel import amounts, arithmetic, lists, texts
+from devices.dra.cel import (
+    addresses,
+    amounts,
+    arithmetic,
+    formats,
+    lists,
+    printing,
+    texts,
+    times,
+    urls,
+)
 from devices.dra.cel.arguments import a_list, a_text
 from devices.dra.cel.values import (
     NONE,
@@ -22,6 +32,11 @@ from devices.dra.cel.values import (
     lookup,
     type_name,
 )
+
+
+def _always(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "_==_": equal,
@@ -93,6 +108,40 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "major": amounts.version_part("major"),
     "minor": amounts.version_part("minor"),
     "patch": amounts.version_part("patch"),
+    "timestamp": times.timestamp,
+    "duration": times.duration,
+    **times.READERS,
+    "ip": addresses.ip,
+    "isIP": amounts.readable(addresses.ip),
+    "ip.isCanonical": addresses.is_canonical,
+    "family": addresses.family,
+    "isUnspecified": addresses.test(lambda address: address.is_unspecified),
+    "isLoopback": addresses.test(lambda address: address.is_loopback),
+    "isLinkLocalMulticast": addresses.test(addresses.link_local_multicast),
+    "isLinkLocalUnicast": addresses.test(lambda address: address.is_link_local),
+    "isGlobalUnicast": addresses.test(addresses.global_unicast),
+    "cidr": addresses.cidr,
+    "isCIDR": amounts.readable(addresses.cidr),
+    "containsIP": addresses.contains_ip,
+    "containsCIDR": addresses.contains_cidr,
+    "prefixLength": addresses.prefix_length,
+    "masked": addresses.masked,
+    "url": urls.url,
+    "isURL": amounts.readable(urls.url),
+    **urls.READERS,
+    "format": printing.formatted,
+    "strings.quote": printing.quote,
+    "format.named": formats.named,
+    "validate": formats.validate,
+    **{f"format.{name}": _always(found) for name, found in formats.FORMATS.items()},
+    "sort": lists.in_order,
+    "@sortByAssociatedKeys": lists.in_order_of,
+    "lists.range": lists.numbers,
+    "first": lists.end(0),
+    "last": lists.end(-1),
+    "cel.@mapInsert": lists.with_entry,
+    "optional.unwrap": lists.unwrapped,
+    "unwrapOpt": lists.unwrapped,
     "optional.of": lambda value: Optional(True, value),
     "optional.none": lambda: NONE,
     "optional.ofNonZeroValue": lambda value: Optional(True, value) if value else NONE,

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any
 
 from devices.dra.cel.arguments import a_list, an_int
 from devices.dra.cel.arithmetic import add
-from devices.dra.cel.values import CelError, compare, contains
+from devices.dra.cel.values import (
+    NONE,
+    CelError,
+    Optional,
+    compare,
+    contains,
+    has_key,
+    no_overload,
+    type_name,
+)
 
 
 def is_sorted(value: Any) -> bool:
@@ -73,3 +83,51 @@ def reverse(value: Any) -> Any:
 
 def all_in(items: Any, wanted: Any) -> bool:
     return all(contains(items, item) for item in a_list(wanted))
+
+
+def in_order(value: Any) -> list[Any]:
+    """``sort()``: elements of one type that has an order."""
+    return in_order_of(value, value)
+
+
+def in_order_of(value: Any, keys: Any) -> list[Any]:
+    """``sortBy``: the elements by their keys; equal ones stay as they were."""
+    items, by = a_list(value), a_list(keys)
+    if len(items) != len(by):
+        raise CelError(f"expected a list of the same size as the keys, {len(items)} and {len(by)}")
+    kinds = {type_name(key) for key in by}
+    if len(kinds) > 1:
+        raise CelError("list elements must have the same type")
+    for key in by:
+        compare(key, key)  # also a single one must have an order
+    order = cmp_to_key(lambda a, b: compare(by[a], by[b]))
+    return [items[place] for place in sorted(range(len(items)), key=order)]
+
+
+def numbers(amount: Any) -> list[int]:
+    """``lists.range(n)``: from 0 to n - 1."""
+    return list(range(an_int(amount)))
+
+
+def end(place: int) -> Callable[[Any], Optional]:
+    """``first()`` and ``last()``: nothing of an empty list."""
+    return lambda value: Optional(True, items[place]) if (items := a_list(value)) else NONE
+
+
+def with_entry(found: Any, *entry: Any) -> dict[Any, Any]:
+    """The map that ``transformMap`` and ``transformMapEntry`` build, with one entry more."""
+    more = entry[0] if len(entry) == 1 else {entry[0]: entry[1]}
+    if not isinstance(found, Mapping) or not isinstance(more, Mapping):
+        raise no_overload(found)
+    for key in more:
+        if has_key(found, key):
+            raise CelError(f"insert failed: key {key} already exists")
+    return {**found, **more}
+
+
+def unwrapped(value: Any) -> list[Any]:
+    """``optional.unwrap(list)``: the values that are there."""
+    items = a_list(value)
+    if not all(isinstance(item, Optional) for item in items):
+        raise no_overload(value)
+    return [item.value for item in items if item.present]

@@ -87,7 +87,10 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A comprehension, to which all macros over lists and maps (and cel.bind) are unfolded."""
+    """A comprehension, to which all macros over lists and maps (and cel.bind) are unfolded.
+
+    With a ``second`` variable the first one is the position or the key, the second the value.
+    """
 
     id: int
     variable: str
@@ -97,6 +100,7 @@ class Fold:
     condition: Node
     step: Node
     result: Node
+    second: str = ""
 
 
 Node = Const | Ident | Select | Call | ListOf | MapOf | Fold
@@ -208,8 +212,12 @@ def _node(data: bytes) -> Node:
                 part = dict(_fields(value))
                 bodies = (_node(part[field]) for field in (2, 4, 5, 6, 7))
                 over, start, condition, step, result = bodies
-                names = part.get(1, b"").decode(), part.get(3, b"").decode()
-                return Fold(identity, names[0], over, names[1], start, condition, step, result)
+                variable, accumulator, second = (
+                    part.get(field, b"").decode() for field in (1, 3, 8)
+                )
+                return Fold(
+                    identity, variable, over, accumulator, start, condition, step, result, second
+                )
     raise ValueError("an empty node")
 
 

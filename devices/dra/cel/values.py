@@ -10,6 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from devices.dra.cel.kinds import (
+    STRICT,
+    Address,
+    Duration,
+    NamedFormat,
+    Network,
+    Timestamp,
+    Url,
+)
 from devices.dra.quantity import Quantity
 from devices.dra.semver import Semver
 
@@ -84,6 +93,12 @@ _NAMES: Final = (
     (Quantity, "kubernetes.Quantity"),
     (Semver, "kubernetes.Semver"),
     (Optional, "optional_type"),
+    (Duration, "google.protobuf.Duration"),
+    (Timestamp, "google.protobuf.Timestamp"),
+    (Address, "net.IP"),
+    (Network, "net.CIDR"),
+    (Url, "kubernetes.URL"),
+    (NamedFormat, "kubernetes.NamedFormat"),
     (TypeName, "type"),
     (Mapping, "map"),
     ((list, tuple), "list"),
@@ -98,6 +113,10 @@ def type_name(value: object) -> str:
     return "dyn"
 
 
+#: Kinds that are equal to nothing of another kind: comparing them is an error, not false.
+_STRICT: Final = (Quantity, Semver, *STRICT)
+
+
 def is_number(value: object) -> bool:
     """int, uint or double; a bool is none of them."""
     return isinstance(value, int | float) and not isinstance(value, bool)
@@ -110,7 +129,7 @@ def equal(left: Any, right: Any) -> bool:
     """
     if left is None or right is None:
         return left is right
-    if isinstance(left, Quantity | Semver):
+    if isinstance(left, _STRICT):
         if type(left) is not type(right):
             raise no_overload(left, right)
         return bool(left == right)
@@ -155,7 +174,7 @@ def contains(items: Any, wanted: Any) -> bool:
 def compare(left: Any, right: Any) -> int:
     """-1, 0 or 1; raises CelError for types that have no order together."""
     comparable = (is_number(left) and is_number(right)) or (
-        type(left) is type(right) and isinstance(left, bool | str | bytes)
+        type(left) is type(right) and isinstance(left, bool | str | bytes | Duration | Timestamp)
     )
     if not comparable:
         raise no_overload(left, right)

@@ -126,6 +126,74 @@ A = 'device.attributes["gpu.example.com"]'
         pytest.param(
             "[1, 2].all(x, [3].all(x, x == 3) && x < 3)", "true", id="an inner x hides the outer"
         ),
+        pytest.param('ip("10.0.0.1").family() == 4 && !isIP("1.2.3")', "true", id="addresses"),
+        pytest.param(
+            'ip("::ffff:1.2.3.4").family() == 6', "runtime-error", id="no IPv4 within IPv6"
+        ),
+        pytest.param(
+            'cidr("10.0.0.0/8").containsIP("10.1.2.3") && !cidr("10.0.0.0/8").containsCIDR("::/0")',
+            "true",
+            id="networks",
+        ),
+        pytest.param(
+            'cidr("10.1.2.3/8").masked() == cidr("10.0.0.0/8")', "true", id="a masked network"
+        ),
+        pytest.param('string(cidr("2001:DB8::/32")) == "2001:db8::/32"', "true", id="canonical"),
+        pytest.param(
+            'url("https://a.example:80/x y?k=1&k=2").getQuery()["k"] == ["1", "2"]',
+            "true",
+            id="a URL's query",
+        ),
+        pytest.param('url("https://[::1]:80/a b").getEscapedPath() == "/a%20b"', "true", id="path"),
+        pytest.param('isURL("no url")', "false", id="no URL"),
+        pytest.param(
+            'format.dns1123Label().validate("Bad").hasValue() && !format.named("no").hasValue()',
+            "true",
+            id="named formats",
+        ),
+        pytest.param('"%s of %d".format([device.driver, 3]) != ""', "compile-error", id="mixed"),
+        pytest.param('"%d%%".format([3]) == "3%"', "true", id="a text with a number"),
+        pytest.param(
+            'timestamp("2026-01-02T03:04:05Z").getHours("Europe/Berlin") == 4', "true", id="zones"
+        ),
+        pytest.param(
+            'timestamp("2026-01-02T00:00:00Z") - timestamp("2026-01-01T00:00:00Z")'
+            ' == duration("24h")',
+            "true",
+            id="the time between two moments",
+        ),
+        pytest.param('duration("x") > duration("1h")', "compile-error", id="no duration"),
+        pytest.param(
+            'string(duration("1500ms")) == "1.5s" && duration("1h") < duration("61m")',
+            "true",
+            id="durations",
+        ),
+        pytest.param(
+            'device.attributes.exists(domain, found, "model" in found)', "true", id="two variables"
+        ),
+        pytest.param(
+            '[1, 2, 2].exists_one(i, v, v == 1 && i == 0) && "exists_one(" != ""',
+            "true",
+            id="exists_one with two variables",
+        ),
+        pytest.param(
+            '{"a": 1}.transformMap(k, v, v + 1) == {"a": 2}'
+            " && [1, 2].transformList(i, v, i > 0, v * 10) == [20]"
+            ' && {"a": 1}.transformMapEntry(k, v, {v: k}) == {1: "a"}',
+            "true",
+            id="transforms",
+        ),
+        pytest.param(
+            '["ccc", "a"].sortBy(x, size(x)) == ["a", "ccc"] && [2, 1].sort()[0] == 1',
+            "true",
+            id="sorted",
+        ),
+        pytest.param(
+            "lists.range(3) == [0, 1, 2] && [4, 5].last().value() == 5", "true", id="ends"
+        ),
+        pytest.param(
+            'base64.encode(b"x") == "eA=="', "compile-error", id="Kubernetes has no base64"
+        ),
         pytest.param("true ? false : 1 / 0 == 1", "false", id="the other branch is not looked at"),
     ],
 )
@@ -149,9 +217,10 @@ def test_what_nobody_knows_is_a_fault_for_every_selector():
 
 
 def test_what_is_not_modelled_is_named_and_not_called_wrong():
-    with pytest.raises(Unmodelled, match="cidr"):
-        compile_selector('cidr("10.0.0.0/8").containsIP("10.1.2.3")')
-    assert why_refused('cidr("10.0.0.0/8").containsIP("10.1.2.3")') is None
+    built = 'google.protobuf.Duration{seconds: 3} == duration("3s")'
+    with pytest.raises(Unmodelled, match=r"google\.protobuf\.Duration"):
+        compile_selector(built)
+    assert why_refused(built) is None
 
 
 def test_a_long_expression_is_refused():
