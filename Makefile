@@ -11,7 +11,7 @@ ARGS =
 
 RUN = .venv/bin/python
 PYTEST = $(RUN) -m pytest
-SHORT = -m 'not long and not bench and not agreement'
+SHORT = -m 'not long and not bench and not agreement' --durations 20 --durations-min 5
 READY = .venv/.ready
 # As in production, so that `check --deploy` judges what people will run.
 DEPLOYED = env DEBUG=false ALLOWED_HOSTS=berth.example.org PUBLIC_URL=https://berth.example.org \
