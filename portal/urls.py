@@ -9,7 +9,7 @@ from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSpli
 
 from devices.api import urls as devices_api
 from devices.views import ask, catalogue, claims, events, home
-from tenants import views as tenants
+from tenants.views import tokens
 
 handler403 = "portal.ui.refusals.forbidden"
 handler404 = "portal.ui.refusals.not_found"
@@ -31,8 +31,8 @@ account_pages = [
 
 urlpatterns = [
     path("", home.home, name="home"),
-    path("account/tokens/", tenants.tokens, name="tokens"),
-    path("account/tokens/<slug:slug>/<slug:prefix>/revoke/", tenants.revoke, name="token-revoke"),
+    path("account/tokens/", tokens.tokens, name="tokens"),
+    path("account/tokens/<slug:prefix>/revoke/", tokens.revoke, name="token-revoke"),
     path("account/sessions/", include("allauth.usersessions.urls")),
     path("account/", include(account_pages)),
     path("account/2fa/", include("allauth.mfa.urls")),

@@ -5,20 +5,27 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
+from portal.addresses import networks as read_networks
+from portal.addresses import within
 from portal.audit.record import record
-from portal.errors import Invalid
-from tenants.access import Access
-from tenants.models import ApiToken
-from tenants.policy import Act
+from portal.errors import Invalid, NotPermitted
+from tenants.access import Access, PlatformAccess
+from tenants.models import ApiToken, User
+from tenants.policy import Act, Scope
 
 SCHEME = "berth"
 LONGEST_LIFE = timedelta(days=366)
 USED_STAMP_EVERY = timedelta(minutes=1)
+MOST_NETWORKS = 20
+OF_TENANTS = frozenset({Scope.READ, Scope.REQUEST, Scope.OPERATE, Scope.ADMIN})
+OF_PLATFORM = frozenset({Scope.READ, Scope.OPERATE, Scope.ADMIN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +39,52 @@ class NewToken:
 @transaction.atomic
 def make_token(
     *,
-    access: Access,
+    access: Access | PlatformAccess,
     name: str,
-    scopes: list[str],
+    scopes: Sequence[str],
     expires_at: datetime,
     now: datetime,
     request_id: str,
+    networks: Sequence[str] = (),
 ) -> NewToken:
-    """Makes a token for one tenant. Raises `Invalid` (name, scopes, expires_at), `NotPermitted`."""
-    access.require(Act.MAKE_TOKEN)
+    """Makes a token for one tenant, or for the platform.
+
+    It acts for its person: what they may not do, it may not either, now and later. Raises `Invalid`
+    (name, scopes, networks, expires_at) and `NotPermitted`.
+    """
+    tenant = access.tenant if isinstance(access, Access) else None
+    if isinstance(access, Access):
+        access.require(Act.MAKE_TOKEN)
+    elif not access.roles:
+        raise NotPermitted("You have no role on the platform; its admins give them.")
+    elif access.scopes is not None:
+        raise NotPermitted("No token may make tokens; sign in and do it yourself.")
+    known = OF_TENANTS if tenant else OF_PLATFORM
     wrong = {}
     if not name.strip():
         wrong["name"] = "Give it a name that tells where it will be used."
-    if not scopes or not set(scopes) <= set(ApiToken.Scope.values):
-        wrong["scopes"] = f"Choose from {', '.join(ApiToken.Scope.values)}."
+    if not scopes or not set(scopes) <= known:
+        wrong["scopes"] = f"Choose from {', '.join(sorted(known))}."
     if not now < expires_at <= now + LONGEST_LIFE:
         wrong["expires_at"] = f"Choose a time in the next {LONGEST_LIFE.days} days."
+    ranges: list[str] = []
+    try:
+        ranges = sorted({str(network) for network in read_networks(networks)})
+    except ValueError as bad:
+        wrong["networks"] = f"{bad} is no address range; write it like 10.20.0.0/16."
+    if len(ranges) > MOST_NETWORKS:
+        wrong["networks"] = f"At most {MOST_NETWORKS} ranges."
     if wrong:
         raise Invalid("The token was not made.", fields=wrong)
     prefix, secret = secrets.token_hex(5), secrets.token_urlsafe(32)
     row = ApiToken.objects.create(
-        tenant=access.tenant,
+        tenant=tenant,
         user=access.user,
         name=name.strip(),
         prefix=prefix,
-        digest=_digest(secret),
+        digest=digest_of(secret),
         scopes=sorted(set(scopes)),
+        networks=ranges,
         created_at=now,
         expires_at=expires_at,
     )
@@ -67,46 +94,77 @@ def make_token(
         request_id=request_id,
         at=now,
         person=access.user.person,
-        tenant=access.tenant.slug,
-        facts={"scopes": row.scopes, "expires_at": expires_at.isoformat()},
+        tenant=tenant.slug if tenant else "",
+        facts={"scopes": row.scopes, "networks": ranges, "expires_at": expires_at.isoformat()},
     )
     return NewToken(row, f"{SCHEME}_{prefix}_{secret}")
 
 
-def find_token(text: str, now: datetime) -> ApiToken | None:
-    """The live token for this text, or None: unknown, expired and revoked look the same."""
+def find_token(
+    text: str, now: datetime, *, address: str = "", request_id: str = ""
+) -> ApiToken | None:
+    """The live token for this text, or None.
+
+    Unknown, expired, revoked, and used from elsewhere all look the same to the caller; only the
+    last leaves an audit line (at most one a minute), for it means that the secret got about.
+    """
     scheme, _, rest = text.partition("_")
     prefix, _, secret = rest.partition("_")
     if scheme != SCHEME or not prefix or not secret:
         return None
     token = ApiToken.objects.select_related("tenant", "user").filter(prefix=prefix).first()
     # Compared even when the prefix is unknown, so that timing tells nothing.
-    same = hmac.compare_digest(token.digest if token else _digest(""), _digest(secret))
+    same = hmac.compare_digest(token.digest if token else digest_of(""), digest_of(secret))
     if token is None or not same or token.revoked_at or token.expires_at <= now:
         return None
     if not token.user.is_active:
         return None
-    if token.last_used_at is None or now - token.last_used_at > USED_STAMP_EVERY:
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    if token.networks and not within(address, token.networks):
+        _refused_from(token, address, now, request_id)
+        return None
+    if (
+        token.last_used_at is None
+        or now - token.last_used_at > USED_STAMP_EVERY
+        or token.last_used_from != (address or None)
+    ):
+        ApiToken.objects.filter(pk=token.pk).update(
+            last_used_at=now, last_used_from=address or None
+        )
     return token
 
 
 @transaction.atomic
-def revoke_token(*, access: Access, prefix: str, now: datetime, request_id: str) -> None:
+def revoke_token(*, user: User, prefix: str, now: datetime, request_id: str) -> None:
     """The token stops working at once; doing it twice is fine. Only one's own tokens are found."""
-    changed = ApiToken.objects.filter(
-        tenant=access.tenant, user=access.user, prefix=prefix, revoked_at=None
-    ).update(revoked_at=now)
-    if changed:
+    mine = ApiToken.objects.filter(user=user, prefix=prefix, revoked_at=None)
+    token = mine.select_related("tenant").first()
+    if token is not None and mine.update(revoked_at=now):
         record(
             action="token.revoked",
             subject=f"token {prefix}",
             request_id=request_id,
             at=now,
-            person=access.user.person,
-            tenant=access.tenant.slug,
+            person=user.person,
+            tenant=token.tenant.slug if token.tenant else "",
         )
 
 
-def _digest(secret: str) -> str:
+def digest_of(secret: str) -> str:
+    """What is kept of a secret: 32 random bytes need no salt and no slow hash."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+@transaction.atomic
+def _refused_from(token: ApiToken, address: str, now: datetime, request_id: str) -> None:
+    seldom = Q(last_refused_at=None) | Q(last_refused_at__lt=now - USED_STAMP_EVERY)
+    first = ApiToken.objects.filter(seldom, pk=token.pk).update(last_refused_at=now)
+    if first:
+        record(
+            action="token.refused",
+            subject=f"token {token.prefix}",
+            request_id=request_id,
+            at=now,
+            person=token.user.person,
+            tenant=token.tenant.slug if token.tenant else "",
+            facts={"address": address or "unknown", "networks": token.networks},
+        )

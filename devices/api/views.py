@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.http import Http404
 from django.urls import reverse
@@ -11,7 +11,6 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from devices.api.shapes import ClaimDetailOut, ClaimIn, ClaimOut, OfferOut, TemplateOut
 from devices.catalogue import approved, offers_for
@@ -22,49 +21,17 @@ from devices.searches import search_of
 from portal.api.etags import check_match, etag
 from portal.api.idempotency import once
 from portal.api.paging import CursorPaging
-from portal.errors import Invalid, NotPermitted
+from portal.errors import Invalid
 from portal.request_ids import request_id_of
-from tenants.access import Access, tenant_for
+from tenants.access import Access
+from tenants.api.base import KEY, MATCH, TenantView
 from tenants.models import ApiToken
-
-KEY = OpenApiParameter(
-    "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key is done once."
-)
-MATCH = OpenApiParameter(
-    "If-Match", str, OpenApiParameter.HEADER, description="The ETag you looked at."
-)
-
-
-class TenantView(APIView):
-    """An operation inside one tenant. A token reaches its own tenant only; others do not exist."""
-
-    noun: ClassVar[str] = "claims"
-
-    def access(self, slug: str, *, scope: str = ApiToken.Scope.READ) -> Access:
-        """The tenant, or 404 for strangers and for tokens of other tenants, or 403 by scope."""
-        access = tenant_for(self.request.user, slug)
-        token = self.request.auth
-        if isinstance(token, ApiToken):
-            if token.tenant_id != access.tenant.pk:
-                raise Http404
-            if scope not in token.scopes:
-                raise NotPermitted(
-                    f"This token may {', '.join(token.scopes)}; this needs the scope {scope}.",
-                    scopes=token.scopes,
-                    needed=scope,
-                )
-        return access
-
-    def caller(self) -> str:
-        """Whose idempotency keys these are."""
-        token = self.request.auth
-        if isinstance(token, ApiToken):
-            return f"token {token.prefix}"
-        return str(self.request.user.person)  # type: ignore[union-attr]
 
 
 class Claims(TenantView):
     """The claims of a tenant."""
+
+    noun = "claims"
 
     @extend_schema(
         operation_id="list_claims",
@@ -121,6 +88,8 @@ class Claims(TenantView):
 class OneClaim(TenantView):
     """One claim."""
 
+    noun = "claims"
+
     @extend_schema(operation_id="get_claim", responses=ClaimDetailOut)
     def get(self, request: Request, slug: str, public_id: str) -> Response:
         """Where it stands, which devices it holds, and its history."""
@@ -130,6 +99,8 @@ class OneClaim(TenantView):
 
 class Release(TenantView):
     """Giving a claim back."""
+
+    noun = "claims"
 
     @extend_schema(
         operation_id="release_claim",

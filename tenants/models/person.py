@@ -14,6 +14,9 @@ class User(AbstractUser):
     person = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     display_name = models.CharField(max_length=120, blank=True)
 
+    viewing = ""
+    """Slug of the tenant as which an admin looks at the portal now (`tenants.viewing`)."""
+
     class Meta(AbstractUser.Meta):
         pass
 

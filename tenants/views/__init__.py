@@ -1,0 +1,1 @@
+"""Pages of floor 1: people, members, tokens, approvals, the audit, what the platform gives."""
