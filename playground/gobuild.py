@@ -70,7 +70,8 @@ def cache_folder() -> Path:
 class Recipe:
     """What becomes of which sources.
 
-    `sources` are copied into one folder, which is the Go module. `packages` are import paths whose
+    `sources` are copied into one folder, which is the Go module; those from a folder that is named
+    in `subfolders` into a folder of that name in it. `packages` are import paths whose
     programs are named after them; where there are none, the module itself is the program `program`.
     `check` gets the folder of programs before it reaches the cache, and raises `BuildError`.
     """
@@ -84,6 +85,7 @@ class Recipe:
     packages: tuple[str, ...] = ()
     stamps: Mapping[str, str] | None = None  # variables of packages -> their values
     tags: str = ""
+    subfolders: Mapping[Path, str] | None = None
     check: Callable[[Path], None] = lambda _: None
 
     def command(self, go: str) -> list[str]:
@@ -97,8 +99,12 @@ class Recipe:
         """Twelve hexadecimal digits over sources and flags, not over the Go that compiles."""
         digest = hashlib.sha256(" ".join([*self.command("go"), *self.packages]).encode())
         for path in self.sources:
-            digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
+            digest.update(f"\0{self.place(path)}\0".encode() + path.read_bytes())
         return digest.hexdigest()[:12]
+
+    def place(self, source: Path) -> Path:
+        """Where a source goes, as seen from the top of the module."""
+        return Path((self.subfolders or {}).get(source.parent, ""), source.name)
 
     @property
     def folder(self) -> Path:
@@ -176,7 +182,9 @@ def _build_into(target: Path, recipe: Recipe, tell: Tell, cancelled: threading.E
     for folder in (module, temporary, out):
         folder.mkdir(parents=True)
     for path in recipe.sources:
-        shutil.copyfile(path, module / path.name)
+        laid = module / recipe.place(path)
+        laid.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, laid)
     environment = {k: v for k, v in os.environ.items() if k not in ("GOROOT", "GOOS", "GOARCH")}
     environment |= {
         "GOCACHE": str(compiled),
