@@ -2,7 +2,8 @@
 
 Smallest first: waiting for the fewest holders changes nothing of the request; then a clause that
 looks before it reads, one clause or constraint less, a taint tolerated, less of a capacity, fewer
-devices, another class of the same driver.
+devices, another class of the same driver, other labels of a node; and where no single change of the
+request helps, two of them together.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from devices.dra.allocate import Forecast, Kind, forecast
 from devices.dra.claims import EXACT, MOST_DEVICES, DeviceClass, DeviceKey
 from devices.dra.clauses import clauses
 from devices.dra.matching import Broken, all_match, outcomes, selector
+from devices.dra.nodelabels import Labels, relabelled, relabellings
+from devices.dra.pods import Pod
 from devices.dra.quantity import ZERO, Quantity
 from devices.dra.released import released
 from devices.dra.requests import Want, Wish, answers
@@ -40,6 +43,8 @@ from devices.dra.wishes import (
 
 #: How many other classes are tried.
 MOST_CLASSES: Final = 12
+#: How many pairs of changes are tried where no single one helps.
+MOST_PAIRS: Final = 40
 
 
 class Change(IntEnum):
@@ -53,6 +58,9 @@ class Change(IntEnum):
     CAPACITY = 6
     COUNT = 7
     CLASS = 8
+    PLACE = 9
+    LABEL = 10
+    TWO = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +68,8 @@ class Hint:
     """One change after which the claims fit, on ``node``.
 
     Either ``release`` names the claims to wait for (``until`` when that is, where their Pods have
-    said when they end), or ``wishes`` are what to ask for instead.
+    said when they end), or ``wishes`` are what to ask for instead, or ``labels`` are what the node
+    would have to be labelled with, or ``pod`` is the Pod as it would have to be.
     """
 
     change: Change
@@ -70,37 +79,40 @@ class Hint:
     release: tuple[str, ...] = ()
     wishes: tuple[Wish, ...] = ()
     until: datetime | None = None
+    labels: Labels = ()
+    pod: Pod | None = None
 
     def applied(
         self, snapshot: Snapshot, wishes: Sequence[Wish]
     ) -> tuple[Snapshot, Sequence[Wish]]:
         """The cluster and the claims after the change."""
         after = released(snapshot, self.release) if self.release else snapshot
+        if self.labels:
+            after = relabelled(after, self.node, self.labels)
         return after, self.wishes or wishes
 
 
 def hints(
     snapshot: Snapshot, wishes: Sequence[Wish], seen: Forecast | None = None
 ) -> tuple[Hint, ...]:
-    """Changes of which each alone lets the claims in, the smallest first; empty where they fit, or
-    where no single change of these kinds helps.
+    """Changes of which each lets the claims in, the smallest first; empty where they fit, or where
+    no change of these kinds helps. Two changes together stand for one hint, and only where no
+    single change of the request helps.
     """
     seen = seen or forecast(snapshot, wishes)
-    if any(group.verdict.kind is Kind.FATAL for group in seen.groups):
-        found = [
-            hint
-            for kind in (_guards, _clauses, _capacities, _counts)
-            for hint in _tried(snapshot, seen.wishes, kind)
-        ]
-    elif seen.fitting:
-        return ()
-    else:
-        found = [
+    found: list[Hint] = []
+    kinds: tuple[_Options, ...] = (_guards, _clauses, _capacities, _counts)
+    if all(group.verdict.kind is not Kind.FATAL for group in seen.groups):
+        if seen.fitting:
+            return ()
+        found += (
             Hint(Change.WAIT, wait.text, wait.node, len(wait.claims), wait.claims, until=wait.until)
             for wait in waits(snapshot, seen)
-        ]
-        for kind in (_clauses, _constraints, _tolerations, _capacities, _counts, _classes):
-            found += _tried(snapshot, seen.wishes, kind)
+        )
+        found += _labels(snapshot, seen)
+        kinds = (_clauses, _constraints, _tolerations, _capacities, _counts, _classes)
+    single = [hint for kind in kinds for hint in _tried(snapshot, seen.wishes, kind)]
+    found += single or _pairs(snapshot, seen.wishes, kinds)
     return tuple(sorted(found, key=lambda hint: (hint.change, hint.size, hint.text)))
 
 
@@ -129,6 +141,34 @@ def _tried(snapshot: Snapshot, wishes: Sequence[Wish], options: _Options) -> Ite
             yield Hint(
                 option.change, option.text, after.fitting[0], option.size, wishes=option.wishes
             )
+
+
+def _pairs(snapshot: Snapshot, wishes: Sequence[Wish], kinds: Sequence[_Options]) -> Iterator[Hint]:
+    """Two changes of the request together, none of which helps alone."""
+    tried = 0
+    seen: set[tuple[Wish, ...]] = set()
+    for place, kind in enumerate(kinds):
+        for first in kind(snapshot, wishes):
+            for other in kinds[place:]:
+                for second in other(snapshot, first.wishes):
+                    if second.wishes in seen:
+                        continue
+                    seen.add(second.wishes)
+                    tried += 1
+                    if tried > MOST_PAIRS:
+                        return
+                    text = f"{first.text}, and {second.text}"
+                    both = _Option(Change.TWO, text, second.wishes, first.size + second.size)
+                    yield from _tried(snapshot, wishes, lambda s, w, both=both: (both,))  # type: ignore[misc]
+
+
+def _labels(snapshot: Snapshot, seen: Forecast) -> Iterator[Hint]:
+    """Labels of one node of each group of equal nodes."""
+    for change in relabellings(snapshot, (group.nodes[0] for group in seen.groups)):
+        after = relabelled(snapshot, change.node, change.labels)
+        if forecast(after, seen.wishes, [change.node]).fitting:
+            size = len(change.labels)
+            yield Hint(Change.LABEL, change.text, change.node, size, labels=change.labels)
 
 
 # --- changes of the request ---

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from devices.dra.allocate import Given, Kind, Verdict, forecast
-from devices.dra.charges import GATE, container_references, device_lines
+from devices.dra.charges import GATE, Rule, container_references, device_lines
 from devices.dra.claims import Ask, Claim, ClaimSpec, Request, Result
 from devices.dra.holders import full, used_claims
 from devices.dra.messages import Speaker, meaning
@@ -24,6 +24,8 @@ from devices.dra.snapshot import Snapshot
 
 #: Classes are extended resources of their own under this name (KEP-5004).
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
+#: What the scheduler calls the claim that it would make for extended resources.
+EXTENDED = "<extended-resources>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +135,15 @@ def _on_node(
         if _elsewhere(snapshot, claim, node):
             continue
         if _one_pod_only(snapshot, claim) and pod.meta.uid not in _consumers(claim):
-            text = f"node allocatable resource claim {claim.meta.name} has a mapped device and"
-            return _refused(node, verdict, f"{text} cannot be shared across pods")
+            return _refused(node, verdict, _shared(snapshot, claim))
     if verdict.kind is not Kind.OK:
         return PodVerdict(node, verdict.kind, verdict.kind, (), verdict.text, verdict.code)
     # The scheduler asks the allocator first, so that an error of a claim's own is not covered up.
     if any(_elsewhere(snapshot, claim, node) for claim in asked.pinned):
         return _refused(node, verdict, "resourceclaim not available on the node")
+    unused = _unreferenced(snapshot, pod, verdict, asked)
+    if unused:
+        return _refused(node, verdict, unused)
     cost = device_cost(snapshot, pod, verdict, asked)
     after = node_reasons(snapshot, pod, there, cost, by_dra) if there is not None and cost else ()
     if after:
@@ -163,6 +167,31 @@ def _one_pod_only(snapshot: Snapshot, claim: Claim) -> bool:
         if device is not None
         for share in device.device.node_shares
     )
+
+
+def _shared(snapshot: Snapshot, claim: Claim) -> str:
+    """What the scheduler says of a claim that a second Pod wants, in the words of its release."""
+    what = f"node allocatable resource claim {claim.meta.name}"
+    if snapshot.gates.at_least("1.37"):
+        return f"{what} has a mapped device and cannot be shared across pods"
+    return f"{what} is already used by another pod"
+
+
+def _unreferenced(snapshot: Snapshot, pod: Pod, verdict: Verdict, asked: Asked) -> str:
+    """Through 1.36 a claim that stands for a resource of its node must be used by a container."""
+    if GATE not in snapshot.gates or snapshot.gates.at_least("1.37"):
+        return ""
+    for given in verdict.given:
+        found = published(snapshot, given.device)
+        name = asked.names[given.claim] if given.claim < len(asked.names) else ""
+        if found is None or container_references(pod, name):
+            continue
+        result = Result(given.request, *given.device, consumed=given.consumed)
+        if any(line.rule is Rule.MAPPING for line in device_lines(result, found.device)):
+            claim = asked.wishes[given.claim].name.partition("/")[2] if name else EXTENDED
+            text = "node-allocatable resource claim not referenced by any container within the pod"
+            return f"claim {claim}: {text}"
+    return ""
 
 
 def _consumers(claim: Claim) -> frozenset[str]:
@@ -209,7 +238,7 @@ def _extended(pod: Pod, snapshot: Snapshot) -> Mapping[str, Wish]:
                 ask = Ask(name, device_class, count=amount.rounded_up())
                 requests[resource].append(Request(name, ask))
     return {
-        resource: Wish(f"{pod.meta.namespace}/<extended-resources>", ClaimSpec(tuple(found)))
+        resource: Wish(f"{pod.meta.namespace}/{EXTENDED}", ClaimSpec(tuple(found)))
         for resource, found in requests.items()
     }
 

@@ -14,6 +14,7 @@ from devices.dra.gates import Gates
 from devices.dra.hints import Hint, hints
 from devices.dra.holders import claims_of
 from devices.dra.nodeside import budget_gaps
+from devices.dra.podhints import pod_hints
 from devices.dra.pods import Pod
 from devices.dra.podstatus import read_pod_status
 from devices.dra.podverdict import Asked, PodVerdict, asked_by, device_cost, pod_verdicts, waiting
@@ -145,6 +146,7 @@ def _pod(inspected: Inspected, pod: Pod) -> Subject:
     suggested: tuple[Hint, ...] = ()
     if found is not None and found.kind is not Kind.OK:
         suggested = hints(snapshot, asked.wishes, found.forecast)
+    suggested = (*suggested, *pod_hints(snapshot, pod, verdicts))
     subject = f"pod/{pod.meta.name}"
     return Subject(
         "pod",

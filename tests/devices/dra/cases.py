@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from devices.dra.gates import Gates, gates
+from devices.dra.requests import Wish
 from devices.dra.snapshot import Snapshot, read
 
 FOLDER = Path(__file__).parents[2] / "cases"
@@ -53,6 +54,12 @@ def case_gates(path: Path) -> Gates:
     named = re.search(r"^# GATES: (\w+)", path.read_text(), re.MULTILINE)
     settings = {"DRADeviceTaintRules": True, "DRANodeAllocatableResources": True}
     return gates("1.36", settings | ({named.group(1): True} if named else {}))
+
+
+def wish(cluster: Snapshot, name: str) -> list[Wish]:
+    """The claim that a template of a case makes."""
+    [template] = [t for t in cluster.templates.values() if t.meta.name == name]
+    return [Wish(f"{template.meta.namespace}/{name}", template.spec)]
 
 
 def oracles() -> list[Oracle]:

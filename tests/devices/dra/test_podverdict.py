@@ -11,7 +11,7 @@ from devices.dra.gates import gates
 from devices.dra.nodeside import budget_gaps
 from devices.dra.podverdict import asked_by, device_cost, pod_verdicts, waiting
 from devices.dra.snapshot import Snapshot, read
-from tests.devices.dra.cases import by_number, snapshot
+from tests.devices.dra.cases import by_number, objects, snapshot
 
 
 def verdicts(cluster: Snapshot, name: str) -> dict[str, tuple[str, str, str]]:
@@ -52,6 +52,21 @@ def verdicts(cluster: Snapshot, name: str) -> dict[str, tuple[str, str, str]]:
 )
 def test_a_pod_of_the_real_world(number, pod, expected) -> None:
     assert verdicts(snapshot(by_number(number)), pod) == expected
+
+
+def test_a_claim_for_the_node_that_no_container_uses_is_refused_until_1_37() -> None:
+    made = {"kind": "DeviceClass", "metadata": {"name": "dra.cpu"}, "spec": {}}
+    every = [*objects(by_number("16")), made]
+    said = {}
+    for release in ("1.36", "1.37"):
+        cluster = read(every, gates=gates(release, {"DRANodeAllocatableResources": True}))
+        [verdict] = pod_verdicts(cluster, cluster.pods["team-a", "third"])
+        said[release] = (verdict.kind, verdict.devices, verdict.code)
+        [shared] = pod_verdicts(cluster, cluster.pods["team-a", "second"])
+        words = "already used by another pod" if release == "1.36" else "be shared across pods"
+        assert words in shared.message and shared.code == "CLAIM_NOT_SHAREABLE"
+    assert said["1.36"] == ("NO", "OK", "CLAIM_NOT_REFERENCED")
+    assert said["1.37"] == ("OK", "OK", "")
 
 
 def test_a_budget_that_is_too_small_says_by_how_much() -> None:
