@@ -107,10 +107,12 @@ def take(
     request_id: str,
     now: datetime,
     words: Words = str,
+    grant: Grant | None = None,
 ) -> None:
     """Takes it from the tenant's limits or raises `OverLimit`; the caller holds `lock(tenant)`.
 
-    `outside` are the lines that only the mirror of the cluster knows.
+    `outside` are the lines that only the mirror of the cluster knows. With a grant, the devices of
+    its class count against that as well.
     """
     refusals = may_take(
         asked.amounts,
@@ -120,7 +122,7 @@ def take(
     )
     if refusals:
         raise OverLimit(refusals, tenant, words)
-    write(asked, tenant=tenant, grant=None, now=now)
+    write(asked, tenant=tenant, grant=grant, now=now)
     tell_cluster(tenant, request_id=request_id, now=now)
 
 
@@ -135,7 +137,7 @@ def write(asked: Asked, *, tenant: Tenant, grant: Grant | None, now: datetime) -
             capacity=what.capacity,
             amount=amount,
             source=asked.source,
-            grant=grant,
+            grant=grant if grant and what.device_class == grant.device_class else None,
             taken_at=now,
         )
         for what, amount in sorted(asked.amounts.items())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Any
 
 from django.db.models import F, Q, QuerySet, Sum
 
@@ -23,20 +23,27 @@ def open_lines(tenant: Tenant) -> QuerySet[BudgetLine]:
     return BudgetLine.objects.filter(tenant=tenant, given_back_at=None)
 
 
-def lent(tenant: Tenant) -> QuerySet[Any]:
-    """What this tenant lends against its own limits now, each with `used`, the devices in use."""
+def lent(tenant: Tenant) -> QuerySet[Grant]:
+    """What this tenant lends against its own limits now."""
     return Grant.objects.filter(
         giver=tenant, state=Grant.State.ACCEPTED, pays=Grant.Pays.GIVER
-    ).annotate(used=in_use())
+    ).order_by("pk")
 
 
-def in_use() -> Sum:
-    """For an annotation of grants: how many devices are in use by it (None: none)."""
-    return Sum(
-        "uses__amount",
-        filter=Q(uses__given_back_at=None, uses__device_class=F("device_class"))
-        & Q(uses__measure="devices"),
+def used_of(grants: Iterable[int]) -> dict[int, Decimal]:
+    """By grant (primary keys), how many devices are in use by it; none in use is absent."""
+    rows = (
+        BudgetLine.objects.filter(
+            grant__in=list(grants),
+            given_back_at=None,
+            measure=Measure.DEVICES.value,
+            device_class=F("grant__device_class"),
+        )
+        .values_list("grant")
+        .annotate(Sum("amount"))
+        .order_by()
     )
+    return dict(rows)
 
 
 def lines_of(tenant: Tenant) -> tuple[Line, ...]:
@@ -44,6 +51,11 @@ def lines_of(tenant: Tenant) -> tuple[Line, ...]:
 
     Two queries. Which asks wait for devices only floor 2 knows (`devices.spending`).
     """
+    rows = list(open_lines(tenant).annotate(lends=Q(grant__giver=tenant)))
+    used: Counter[int | None] = Counter()
+    for row in rows:
+        if row.measure == Measure.DEVICES.value:
+            used[row.grant_id] += row.amount  # type: ignore[assignment]
     taken = [
         Line(
             Kind.GRANT if row.lends else Kind.REQUEST,
@@ -52,20 +64,24 @@ def lines_of(tenant: Tenant) -> tuple[Line, ...]:
             row.namespace,
             row.source,
         )
-        for row in open_lines(tenant).annotate(lends=Q(grant__giver=tenant))
+        for row in rows
     ]
-    return (*taken, *_not_used_yet(lent(tenant)))
+    return (*taken, *_not_used_yet(lent(tenant), used))
 
 
 def sums_of(tenant: Tenant) -> tuple[Line, ...]:
-    """The same as `lines_of`, added up by measure and namespace."""
-    rows = (
+    """The same as `lines_of`, added up by measure, namespace and grant; two queries."""
+    rows = list(
         open_lines(tenant)
         .annotate(lends=Q(grant__giver=tenant))
-        .values("measure", "device_class", "capacity", "namespace", "lends")
+        .values("measure", "device_class", "capacity", "namespace", "grant", "lends")
         .annotate(total=Sum("amount"))
         .order_by()
     )
+    used: Counter[int | None] = Counter()
+    for row in rows:
+        if row["measure"] == Measure.DEVICES.value:
+            used[row["grant"]] += row["total"]
     taken = [
         Line(
             Kind.GRANT if row["lends"] else Kind.REQUEST,
@@ -76,14 +92,18 @@ def sums_of(tenant: Tenant) -> tuple[Line, ...]:
         )
         for row in rows
     ]
-    return (*taken, *_not_used_yet(lent(tenant)))
+    return (*taken, *_not_used_yet(lent(tenant), used))
 
 
-def _not_used_yet(grants: Iterable[Any]) -> list[Line]:
-    """What is lent and not in use: it is kept free for the taker until the grant ends."""
+def _not_used_yet(grants: Iterable[Grant], used: Mapping[int | None, Decimal]) -> list[Line]:
+    """What is lent and not in use: it is kept free for the taker until the grant ends.
+
+    `used` comes from the same rows as the lines, so that a use that is written meanwhile is either
+    in both or in neither, and the two always add up to what was lent.
+    """
     lines = []
     for grant in grants:
-        rest = Decimal(grant.count) - (grant.used or ZERO)
+        rest = Decimal(grant.count) - used.get(grant.pk, ZERO)
         if rest > 0:
             what = devices_of(grant.device_class)
             lines.append(Line(Kind.GRANT, what, rest, grant.namespace, f"grant {grant.public_id}"))

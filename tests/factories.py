@@ -9,7 +9,7 @@ from typing import Any
 from devices.claims import request_claim
 from devices.models import Claim, ClaimTemplate, TemplateVersion
 from tenants.access import Access, tenant_for
-from tenants.models import Membership, Tenant, TenantNamespace, User
+from tenants.models import Limit, Membership, Tenant, TenantNamespace, User
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 PASSWORD = "harbour-light-71"
@@ -22,13 +22,32 @@ GPU_CONTENT: dict[str, Any] = {
 
 
 def make_tenant(
-    slug: str = "tidewater", namespaces: tuple[str, ...] = ("tidewater-train",)
+    slug: str = "tidewater",
+    namespaces: tuple[str, ...] = ("tidewater-train",),
+    limits: Mapping[str, int | None] | None = None,
 ) -> Tenant:
-    """A tenant with namespaces."""
+    """A tenant with namespaces; without `limits` (devices by class) it may use any class."""
     tenant = Tenant.objects.create(slug=slug, name=slug.capitalize())
     for name in namespaces:
         TenantNamespace.objects.create(tenant=tenant, name=name)
+    for device_class, amount in ({"*": None} if limits is None else limits).items():
+        make_limit(tenant, device_class, amount)
     return tenant
+
+
+def make_limit(tenant: Tenant, device_class: str, amount: int | None, **shares: int) -> Limit:
+    """A limit on the devices of a class; shares by namespace with _ for -."""
+    row = Limit.objects.create(
+        tenant=tenant,
+        measure="devices",
+        device_class=device_class,
+        amount=amount,
+        changed_at=NOON,
+    )
+    for name, share in shares.items():
+        place = tenant.namespaces.get(name=name.replace("_", "-"))
+        row.shares.create(namespace=place, amount=share)
+    return row
 
 
 def make_person(username: str, tenant: Tenant | None = None, role: str = "member") -> User:
