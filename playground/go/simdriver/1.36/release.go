@@ -49,4 +49,3 @@ func (d *driver) NodeWatchResources(
 		return nil
 	})
 }
-
