@@ -2,6 +2,7 @@
 
 Loaded with `-p tests.servers`, because Django's settings are read before any conftest.py. Where
 `DATABASE_URL` is set already (a developer's own servers), those are used and nothing is started.
+Each worker of xdist has servers of its own: what Valkey publishes reaches all of its databases.
 """
 
 from __future__ import annotations
@@ -37,11 +38,14 @@ def _forget_killed_runs() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-if "DATABASE_URL" not in os.environ:
+# Workers inherit the first process's environment: its addresses are not theirs.
+OURS = "BERTH_TESTS_MADE_THE_ADDRESSES"
+if "DATABASE_URL" not in os.environ or OURS in os.environ:
     _forget_killed_runs()
     _own_folder = Path(tempfile.mkdtemp(prefix=f"berth-tests-{os.getpid()}-"))
     _services = Services(_own_folder, durable=False)
     os.environ.update(_services.env)
+    os.environ[OURS] = "yes"
 
 
 def _start() -> None:
@@ -49,12 +53,6 @@ def _start() -> None:
     if _services is not None and not _started:
         _services.start()
         _started = True
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    # Workers of xdist inherit our environment, so only the first process can start the servers.
-    if getattr(config.option, "numprocesses", None):
-        _start()
 
 
 @pytest.fixture(scope="session")
