@@ -196,7 +196,6 @@ def use(
     public_id: str,
     access: Access,
     template: str,
-    request_id: str,
     now: datetime,
 ) -> tuple[Asked, Grant]:
     """Writes what the giver pays for, and returns what is left for the taker's own limits.

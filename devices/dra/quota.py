@@ -10,9 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from devices.dra.claims import ALL, EXACT, MOST_DEVICES, Ask, Claim, ClaimSpec
+from devices.dra.claims import (
+    ALL,
+    EXACT,
+    MOST_DEVICES,
+    Ask,
+    Claim,
+    ClaimSpec,
+    read_claim_spec,
+)
 from devices.dra.holders import Origin, origin, owner_pod
 from devices.dra.podrequests import container_requests
+from devices.dra.quantity import ZERO, Quantity
+from devices.dra.reading import Raw
 from devices.dra.snapshot import Snapshot
 
 
@@ -27,6 +37,36 @@ def devices_asked(spec: ClaimSpec) -> Mapping[str, int]:
             worst[ask.device_class] = max(worst.get(ask.device_class, 0), _count(ask))
         total.update(worst)
     return dict(total)
+
+
+def rendered_devices(devices: Raw, *, times: int = 1) -> Mapping[str, int]:
+    """By class, what `times` claims with this rendered ``spec.devices`` are charged.
+
+    A template is charged nothing until Pods use it; an ask for up to n Pods at once counts n times
+    from the start, because it must never be refused later what it was promised.
+    """
+    asked = devices_asked(read_claim_spec({"devices": devices}, "spec", []))
+    return {device_class: count * times for device_class, count in asked.items()}
+
+
+def capacity_asked(spec: ClaimSpec, device_class: str, capacity: str) -> Quantity | None:
+    """How much of one consumable capacity of a class a claim asks for, of alternatives the worst.
+
+    None where some request of the class does not say how much: the device's own default decides
+    then, which differs by device (KEP-5075). Kubernetes has no quota for it.
+    """
+    total = ZERO
+    for request in spec.requests:
+        worst = ZERO
+        for ask in request.asks:
+            if ask.device_class != device_class:
+                continue
+            amount = (ask.capacity or {}).get(capacity)
+            if amount is None:
+                return None
+            worst = max(worst, amount * _count(ask))
+        total += worst
+    return total
 
 
 def namespace_devices(claims: Iterable[Claim]) -> Mapping[str, int]:
