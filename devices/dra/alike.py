@@ -99,7 +99,7 @@ def _look(snapshot: Snapshot) -> PerSlice[Hashable]:
             bool(device.binding_conditions),
         )
 
-    return _per_device(snapshot, "look", look)
+    return _per_device(snapshot, "look", look, plain=0)
 
 
 def _capacity(snapshot: Snapshot) -> PerSlice[Hashable]:
@@ -156,8 +156,14 @@ def _counters(snapshot: Snapshot, pool: PoolView) -> Hashable:
     return known.setdefault(content, len(known) + 1)
 
 
-def _per_device(snapshot: Snapshot, name: str, look: Any) -> PerSlice[Hashable]:
+def _per_device(
+    snapshot: Snapshot, name: str, look: Any, plain: Hashable = None
+) -> PerSlice[Hashable]:
+    """A row of what a function sees; ``plain`` is what it sees of every device of a plain slice."""
+
     def row(piece: Slice) -> tuple[Hashable, ...]:
+        if piece.plain and plain is not None:
+            return (plain,) * len(piece.devices)
         return tuple([look(device) for device in piece.devices])
 
     return snapshot.once(("row", name), lambda s: PerSlice(row))

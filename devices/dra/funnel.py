@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 
 from devices.dra.capacity_requests import NotRepresentable, consumed, fits
 from devices.dra.claims import ALL, DeviceKey
@@ -77,8 +78,8 @@ class Funnel:
         return next((step for step in self.steps if step.left < enough), None)
 
 
-#: Positions of the devices that are still there, by slice.
-_Alive = dict[str, list[int]]
+#: Positions of the devices that are still there, by slice; equal slices share one tuple.
+_Alive = dict[str, tuple[int, ...]]
 #: What removes a device, or nothing; an empty name removes it without naming anything.
 _Test = Callable[[Slice, int], str | None]
 
@@ -93,8 +94,9 @@ class _Funnel:
         self.snapshot, self.want, self.used = snapshot, want, used
         current = [piece for pool in pools(snapshot).values() for piece in pool.slices]
         self.slices: Mapping[str, Slice] = {piece.name: piece for piece in current}
+        whole = {n: tuple(range(n)) for n in {len(piece.devices) for piece in current}}
         self.alive: _Alive = {
-            piece.name: list(range(len(piece.devices))) for piece in current if piece.devices
+            piece.name: whole[len(piece.devices)] for piece in current if piece.devices
         }
         self.steps: list[Step] = []
 
@@ -162,11 +164,13 @@ class _Funnel:
                 else:
                     removed += 1
                     by[remover] += 1
-            self._set(name, kept)
+            if len(kept) != len(positions):
+                self._set(name, tuple(kept))
         if removed:
             del by[""]
-            named = tuple(name for name, _ in sorted(by.items(), key=lambda b: (-b[1], b[0])))
-            self.steps.append(Step(what, code, self._count(), removed, by=named[:NAMED]))
+            most = nsmallest(NAMED, by.items(), key=lambda b: (-b[1], b[0]))
+            named = tuple(name for name, _ in most)
+            self.steps.append(Step(what, code, self._count(), removed, by=named))
 
     def _selector(
         self, what: str, code: str, expression: str | None, number: int, own: bool
@@ -198,9 +202,14 @@ class _Funnel:
             self.alive.clear()
             return removed, compiled.why if isinstance(compiled, Broken) else "no CEL"
         found = outcomes(self.snapshot, expression)
+        # Equal slices have the very same row and positions: each pair of them is looked at once.
+        known: dict[tuple[int, int], tuple[int, ...]] = {}
         for name, positions in list(self.alive.items()):
             row = found[name]
-            kept = [position for position in positions if row[position] is True]
+            kept = known.get((id(row), id(positions)))
+            if kept is None:
+                kept = tuple([position for position in positions if row[position] is True])
+                known[id(row), id(positions)] = positions if kept == positions else kept
             if len(kept) != len(positions):
                 removed += len(positions) - len(kept)
                 failed = failed or next(
@@ -302,7 +311,7 @@ class _Funnel:
 
     # counting
 
-    def _set(self, name: str, kept: list[int]) -> None:
+    def _set(self, name: str, kept: tuple[int, ...]) -> None:
         if kept:
             self.alive[name] = kept
         else:
@@ -340,7 +349,8 @@ def _odd(snapshot: Snapshot) -> frozenset[str]:
         lambda s: frozenset(
             piece.name
             for piece in s.slices
-            if any(d.taints or d.consumes or d.binding_conditions for d in piece.devices)
+            if not piece.plain
+            and any(d.taints or d.consumes or d.binding_conditions for d in piece.devices)
         ),
     )
 

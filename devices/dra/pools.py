@@ -107,13 +107,11 @@ def _pool(key: PoolKey, pieces: list[Slice]) -> Pool:
 
 
 def _duplicate_device(slices: Sequence[Slice]) -> str:
-    seen: set[str] = set()
-    for piece in slices:
-        for device in piece.devices:
-            if device.name in seen:
-                return f"duplicate device name {device.name}"
-            seen.add(device.name)
-    return ""
+    names = [device.name for piece in slices for device in piece.devices]
+    if len(set(names)) == len(names):
+        return ""
+    first = next(name for place, name in enumerate(names) if name in names[:place])
+    return f"duplicate device name {first}"
 
 
 def _duplicate_counter_set(slices: Sequence[Slice]) -> str:
@@ -129,7 +127,7 @@ def _duplicate_counter_set(slices: Sequence[Slice]) -> str:
 def _unknown_counter(counting: Sequence[Slice], slices: Iterable[Slice]) -> str:
     sets = counter_sets(counting)
     for piece in slices:
-        for device in piece.devices:
+        for device in () if piece.plain else piece.devices:
             for use in device.consumes:
                 if use.counter_set not in sets:
                     return f"counter set {use.counter_set} not found"

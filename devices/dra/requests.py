@@ -16,7 +16,7 @@ from devices.dra.matching import Broken, outcomes, selector
 from devices.dra.selector import Fault
 from devices.dra.slices import Slice
 from devices.dra.snapshot import Snapshot
-from devices.dra.standing import taints
+from devices.dra.standing import rule_taints, taints
 from devices.dra.taints import Toleration, untolerated
 
 Value = TypeVar("Value")
@@ -111,6 +111,8 @@ def closed(snapshot: Snapshot, tolerations: tuple[Toleration, ...]) -> PerSlice[
     """Which devices a taint keeps away from a request with these tolerations."""
 
     def row(piece: Slice) -> tuple[bool, ...]:
+        if piece.plain and not rule_taints(snapshot, piece):
+            return (False,) * len(piece.devices)
         return tuple(
             untolerated(taints(snapshot, piece, device), tolerations) is not None
             for device in piece.devices
@@ -120,13 +122,15 @@ def closed(snapshot: Snapshot, tolerations: tuple[Toleration, ...]) -> PerSlice[
 
 
 def _answers(snapshot: Snapshot, want: Want, piece: Slice) -> tuple[Answer, ...]:
-    row: list[Answer] = [True] * len(piece.devices)
+    row: tuple[Answer, ...] = (True,) * len(piece.devices)
     sources = ((True, want.device_class.selectors), (False, want.ask.selectors))
     for of_class, expressions in sources:
         for index, expression in enumerate(expressions):
             more = _one(snapshot, of_class, index, expression, piece)
-            row = [after if now is True else now for now, after in zip(row, more, strict=True)]
-    return tuple(row)
+            row = tuple(
+                [after if now is True else now for now, after in zip(row, more, strict=True)]
+            )
+    return row
 
 
 def _one(

@@ -101,6 +101,14 @@ class Selector:
             out.append(answer)
         return tuple(out)
 
+    def names(self, driver: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What it looks at of a driver's device: names of attributes, and of capacities."""
+        attributes, capacity = sorted(self.paths.attributes), sorted(self.paths.capacity)
+        return (
+            tuple(name for path in attributes for name in _spellings(path, driver)),
+            tuple(name for path in capacity for name in _spellings(path, driver)),
+        )
+
     def _key_of(self, driver: str) -> Callable[[Device], Any]:
         """What an answer depends on, as a function of the device."""
         paths = self.paths
@@ -111,12 +119,7 @@ class Selector:
                 frozenset(device.attributes.items()),
                 frozenset((name, capacity.value) for name, capacity in device.capacity.items()),
             )
-        names = tuple(
-            name for path in sorted(paths.attributes) for name in _spellings(path, driver)
-        )
-        amounts = tuple(
-            name for path in sorted(paths.capacity) for name in _spellings(path, driver)
-        )
+        names, amounts = self.names(driver)
 
         def key(device: Device) -> Any:
             attribute, capacity = device.attributes.get, device.capacity.get

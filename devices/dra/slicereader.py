@@ -86,6 +86,7 @@ class SliceReader:
 
     def __init__(self) -> None:
         self.unknown: list[str] = []
+        self._plain = True
         self._scalars: dict[str, tuple[type, dict[Any, Attribute]]] = {
             kind: (wanted, {}) for kind, wanted in _TYPES.items()
         }
@@ -96,6 +97,8 @@ class SliceReader:
         meta, spec = mapping(raw.get("metadata"), "metadata"), mapping(raw.get("spec"), "spec")
         pool = mapping(spec.get("pool"), "spec.pool")
         self.unknown = strange(spec, _SLICE, "spec")
+        self._plain = True
+        devices = tuple(map(self._device, sequence(spec.get("devices"), "spec.devices")))
         return Slice(
             name=text(meta.get("name"), "metadata.name"),
             driver=text(spec.get("driver"), "spec.driver"),
@@ -103,7 +106,7 @@ class SliceReader:
             generation=number(pool.get("generation") or 0, "spec.pool.generation"),
             slice_count=number(pool.get("resourceSliceCount"), "spec.pool.resourceSliceCount"),
             reach=self._reach(spec, "spec"),
-            devices=tuple(map(self._device, sequence(spec.get("devices"), "spec.devices"))),
+            devices=devices,
             counters=tuple(
                 CounterSet(
                     text(item.get("name"), "spec.sharedCounters.name"),
@@ -115,6 +118,7 @@ class SliceReader:
             skipped_operations=texts(spec.get("skipNodeOperations"), "spec.skipNodeOperations"),
             uid=meta.get("uid") or "",
             version=meta.get("resourceVersion") or "",
+            plain=self._plain,
         )
 
     def _reach(self, raw: Raw, path: str) -> Reach:
@@ -140,6 +144,8 @@ class SliceReader:
         attributes, odd = self._attribute_map(raw.get("attributes"), name)
         if odd:
             extra["odd_attributes"] = odd
+        if extra:
+            self._plain = False
         return Device(name, attributes, self._capacity_map(raw.get("capacity"), name), **extra)
 
     def _extra(self, raw: Raw, name: str) -> dict[str, Any]:

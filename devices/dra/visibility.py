@@ -7,8 +7,9 @@ what they make of slices with shared counters: through 1.36 those of every node 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from devices.dra.claims import DeviceKey
 from devices.dra.nodes import Node
@@ -70,12 +71,21 @@ class Place:
         return "/".join(self.key)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class View:
     """All that one node can use: its pools in search order, and the devices of the usable ones."""
 
     pools: tuple[PoolView, ...]
-    places: tuple[Place, ...]
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Every device in the scheduler's order; few views are ever searched."""
+        return tuple(
+            Place(pool, piece, position)
+            for pool in self.pools
+            for piece in pool.slices
+            for position in range(len(piece.devices))
+        )
 
 
 def view(snapshot: Snapshot, node: Node) -> View:
@@ -119,6 +129,8 @@ def _shelf(snapshot: Snapshot) -> _Shelf:
 
 
 def _uses_groups(piece: Slice) -> bool:
+    if piece.plain:
+        return False
     return any(use.groups for device in piece.devices for use in device.consumes)
 
 
@@ -134,13 +146,7 @@ def _view(snapshot: Snapshot, node: Node) -> View:
         if pool is not None:
             pools.append(pool)
     pools.sort(key=lambda pool: (_binds(pool), pool.driver, pool.name))
-    places = tuple(
-        Place(pool, piece, position)
-        for pool in pools
-        for piece in pool.slices
-        for position in range(len(piece.devices))
-    )
-    return View(tuple(pools), places)
+    return View(tuple(pools))
 
 
 def _relevant(snapshot: Snapshot, piece: Slice, node: Node) -> bool:
@@ -203,8 +209,9 @@ def _built(
 
 def _binds(pool: PoolView) -> bool:
     """Pools with a device that has binding conditions are tried last."""
-    return any(device.binding_conditions for device in _devices(pool.slices))
-
-
-def _devices(slices: Iterable[Slice]) -> Iterable[Device]:
-    return (device for piece in slices for device in piece.devices)
+    return any(
+        device.binding_conditions
+        for piece in pool.slices
+        if not piece.plain
+        for device in piece.devices
+    )
