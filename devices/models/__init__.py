@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from devices.models.claim import Claim, ClaimEvent
+from devices.models.freeze import Freeze
 from devices.models.observed import ClusterState, Leadership, Observed, Sync
 from devices.models.offer import ClassWords, Offer
+from devices.models.standing import NamespaceStanding, TenantStanding
 from devices.models.template import ClaimTemplate, TemplateVersion
 
 __all__ = [
@@ -13,9 +15,12 @@ __all__ = [
     "ClaimTemplate",
     "ClassWords",
     "ClusterState",
+    "Freeze",
     "Leadership",
+    "NamespaceStanding",
     "Observed",
     "Offer",
     "Sync",
     "TemplateVersion",
+    "TenantStanding",
 ]
