@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils import timezone
 
 from devices.cluster_link import cluster_link
-from tenants.access import tenants_of
+from portal.approvals.lists import waiting_for
+from tenants.access import PlatformAccess, decider_of, platform_of, tenants_of
 from tenants.models import User
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """Context of `base.html`: `scopes` (the person's tenants) and `cluster`.
+    """Context of `base.html`: `scopes` (the person's tenants), `cluster`, what they are for the
+    `platform`, how many approvals wait for them, and the tenant as which an admin looks.
 
     Lazy, so that fragments and error pages that use neither pay for neither.
     """
     user = request.user if hasattr(request, "user") else None
     if not isinstance(user, User):
         return {}
-    return {"scopes": tenants_of(user), "cluster": cluster_link()}
+
+    @cache
+    def platform() -> PlatformAccess:
+        return platform_of(user)
+
+    @cache
+    def approvals_waiting() -> int:
+        return waiting_for(decider_of(user, timezone.now())).count()
+
+    return {
+        "scopes": tenants_of(user),
+        "cluster": cluster_link(),
+        "platform": platform,
+        "approvals_waiting": approvals_waiting,
+        "viewing": getattr(request, "viewing", None),
+    }

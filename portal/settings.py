@@ -80,6 +80,7 @@ MIDDLEWARE = [
     "portal.request_ids.RequestIdMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "portal.ui.htmx.FragmentMiddleware",
+    "tenants.viewing.ViewingMiddleware",
     "portal.ui.refusals.RefusalMiddleware",
 ]
 
@@ -154,6 +155,9 @@ CELERY_BEAT_SCHEDULE = {
         "task": "portal.approvals.tasks.expire_approvals",
         "schedule": 60.0,
     },
+    "look at tenants nobody looked at": {"task": "devices.tasks.sweep_tenants", "schedule": 60.0},
+    "keep the policies' parameter": {"task": "devices.tasks.turn_policy", "schedule": 30.0},
+    "end freezes whose time is over": {"task": "devices.tasks.expire_freezes", "schedule": 10.0},
     "forget old answers": {"task": "portal.api.tasks.forget_answers", "schedule": 3600.0},
 }
 

@@ -134,6 +134,14 @@
   }, LEAVES_AFTER);
   for (const toast of document.querySelectorAll("#notices > .toast.st-ok")) see(toast);
 
+  // An invitation's secret stands behind the #, which browsers send to nobody.
+  const secret = document.querySelector("[data-from-hash]");
+  if (secret && location.hash.length > 1) {
+    document.getElementById(secret.dataset.fromHash).value = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname);
+    secret.submit();
+  }
+
   // A part that was fetched in vain stays as it is and says so by its age; nothing is blanked.
   for (const dialog of document.querySelectorAll("dialog[data-open-at-load]")) dialog.showModal();
 })();

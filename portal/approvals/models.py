@@ -78,6 +78,11 @@ class Approval(models.Model):
         return f"A-{self.pk}"
 
     @property
+    def seal(self) -> str:
+        """Number and digest, to be quoted: A-31 · sha256:9c41e0d2."""
+        return f"{self.number} · sha256:{self.digest[:8]}"
+
+    @property
     def by(self) -> DecidedBy:
         return DecidedBy(
             frozenset(self.platform_roles), self.decided_by_tenant, frozenset(self.tenant_roles)

@@ -144,6 +144,10 @@ STATUSES: dict[str, Status] = {
         Tone.WAIT, "wait", "In review", "Its author asked.", "Somebody else decides."
     ),
     "approved": Status(Tone.OK, "ok", "Approved"),
+    # Approvals (approved stands above).
+    "open": Status(Tone.WAIT, "wait", "To decide", "Somebody asked.", "Enough people said yes."),
+    "denied": Status(Tone.FAIL, "fail", "Sent back", "Somebody said no, and why."),
+    "void": Status(Tone.NONE, "none", "Void", "What was asked for changed, or was withdrawn."),
     "retired": Status(Tone.NONE, "none", "Retired", "New requests use its successor."),
     # The cluster, as Berth sees it.
     "live": Status(Tone.OK, "ok", "Live"),

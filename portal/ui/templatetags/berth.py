@@ -350,21 +350,23 @@ def lit(text: str, *lights: str) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def nav_link(
-    context: Context, view: str, drawn: str, word: str, *args: str, also: str = ""
+    context: Context, view: str, drawn: str, word: str, *args: str, also: str = "", waiting: int = 0
 ) -> SafeString:
     """`{% nav_link 'claims' 'claim' 'Claims' slug also='claim' %}`: a side link that knows itself.
 
-    `also` names a view below that one: its pages keep the link lit.
+    `also` names views below that one: their pages keep the link lit. `waiting` is how many things
+    there wait for this person.
     """
     request = context.get("request")
     here = getattr(getattr(request, "resolver_match", None), "view_name", "")
     current = "page" if here == view else "true" if here and here in also.split() else ""
     return format_html(
-        '<a href="{}"{}>{}<span>{}</span></a>',
+        '<a href="{}"{}>{}<span>{}</span>{}</a>',
         reverse(view, args=args),
         format_html(' aria-current="{}"', current) if current else "",
         _draw(context, drawn),
         word,
+        format_html('<span class="count count-hot">{}</span>', waiting) if waiting else "",
     )
 
 

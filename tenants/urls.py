@@ -1,0 +1,33 @@
+"""Addresses of the pages of floor 1."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from tenants.views import approvals, members, platform
+
+urlpatterns = [
+    path("join/", members.join, name="join"),
+    path("t/<slug:slug>/members/", members.members, name="members"),
+    path("t/<slug:slug>/members/<str:username>/role/", members.role, name="member-role"),
+    path(
+        "t/<slug:slug>/members/<str:username>/remove/", members.remove_member, name="member-remove"
+    ),
+    path(
+        "t/<slug:slug>/invitations/<slug:prefix>/revoke/", members.revoke, name="invitation-revoke"
+    ),
+    path("approvals/", approvals.approvals, name="approvals"),
+    path("approvals/lent/<int:pk>/end/", approvals.end_loan, name="approval-loan-end"),
+    path("approvals/<slug:number>/", approvals.approval, name="approval"),
+    path(
+        "approvals/<slug:number>/withdraw/", approvals.withdraw_approval, name="approval-withdraw"
+    ),
+    path("platform/roles/", platform.roles, name="platform-roles"),
+    path(
+        "platform/roles/<str:username>/<slug:role>/take/", platform.take, name="platform-role-take"
+    ),
+    path("platform/groups/", platform.groups, name="platform-groups"),
+    path("platform/groups/<int:pk>/remove/", platform.unmap, name="platform-group-remove"),
+    path("platform/viewing/", platform.viewing, name="viewing"),
+    path("platform/viewing/stop/", platform.viewing_stop, name="viewing-stop"),
+]
