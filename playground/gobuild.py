@@ -185,15 +185,7 @@ def _build_into(target: Path, recipe: Recipe, tell: Tell, cancelled: threading.E
         laid = module / recipe.place(path)
         laid.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, laid)
-    environment = {k: v for k, v in os.environ.items() if k not in ("GOROOT", "GOOS", "GOARCH")}
-    environment |= {
-        "GOCACHE": str(compiled),
-        "GOTMPDIR": str(temporary),
-        "GOFLAGS": "-mod=readonly",
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-        "CGO_ENABLED": "0",
-    }
+    environment = go_environment(temporary)
     packages = recipe.packages or (".",)
     tags = ["-tags", recipe.tags] if recipe.tags else []
     try:
@@ -221,6 +213,22 @@ def _build_into(target: Path, recipe: Recipe, tell: Tell, cancelled: threading.E
         out.rename(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def go_environment(temporary: Path) -> dict[str, str]:
+    """What a Go command of ours runs in: its own compiler's cache, and nothing that is not pinned.
+
+    `temporary` is a folder that exists.
+    """
+    environment = {k: v for k, v in os.environ.items() if k not in ("GOROOT", "GOOS", "GOARCH")}
+    return environment | {
+        "GOCACHE": str(cache_folder() / "go-build"),
+        "GOTMPDIR": str(temporary),
+        "GOFLAGS": "-mod=readonly",
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+        "CGO_ENABLED": "0",
+    }
 
 
 def _run(
