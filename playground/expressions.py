@@ -80,15 +80,47 @@ _TESTS: Final = (
     "{a}.max() == 3", "{a}.find({b}) == {a}", "{a}.join() == {b}", "sign({a}) == 1",
     "cel.bind(v, {a}, v == {b})", "{a}.trim() == {b}", "{a}.charAt(0) == {b}",
 )  # fmt: skip
+#: What is asked less often: addresses, URLs, times, formats, and loops with two variables.
+_RARE_VALUES: Final = (
+    'ip("10.1.2.3")', 'ip("2001:db8::1")', 'cidr("10.0.0.0/8")', 'cidr("10.1.2.3/16")',
+    'url("https://a.example:80/p q?k=1&k=2")', 'url("/p")', 'duration("90m")', 'duration("-15ms")',
+    'timestamp("2026-01-02T03:04:05Z")', 'timestamp("2026-01-02T03:04:05.25+01:00")',
+    '"10.1.2.3"', '"10.0.0.0/8"', '"1h"', '"2026-01-02T03:04:05Z"', '"https://[::1]:80/x"', '"a.b"',
+    "[3, 1, 2]", '["b", "a"]', "[[1], [2, 3]]", '{"a": 1, "b": 2}', "optional.of(1)", "4",
+    f"{_GPU}.model", f"{_GPU}.index", f"{_GPU}",
+)  # fmt: skip
+_RARE_TESTS: Final = (
+    "isIP({a})", "ip({a}).family() == 4", "{a}.isLoopback()", "{a}.isGlobalUnicast()",
+    "ip.isCanonical({a})", "cidr({a}).containsIP({b})", "{a}.containsIP({b})", "isCIDR({a})",
+    "{a}.containsCIDR({b})", "{a}.masked() == {b}", "{a}.prefixLength() == 8", "string({a}) == {b}",
+    "isURL({a})", "url({a}).getHost() == {b}", "{a}.getPort() == {b}", "{a}.getQuery().size() == 1",
+    "{a}.getEscapedPath() == {b}", "{a}.getHours() == 3", "{a}.getMilliseconds() == 250",
+    '{a}.getDayOfYear("Europe/Berlin") == 1', '{a} - {b} == duration("1h")', "{a} + {b} > {a}",
+    "duration({a}) < duration({b})", "timestamp({a}) < timestamp({b})", "int({a}) > 0",
+    "{a}.exists(i, v, v == {b})", "{a}.all(i, v, v != {b})", "{a}.exists_one(i, v, v == {b})",
+    "{a}.existsOne(i, v, v == {b})", "{a}.transformList(i, v, v) == {b}",
+    "{a}.transformMap(k, v, v) == {b}", "{a}.transformMapEntry(k, v, {k: v}) == {b}",
+    "{a}.sort() == {b}", "{a}.sortBy(x, x) == {b}", "{a}.distinct() == {b}", "{a}.flatten() == {b}",
+    "{a}.reverse() == {b}", "{a}.slice(0, 1) == {b}", "lists.range({a}).size() == 4",
+    "{a}.first().hasValue()", "{a}.last().value() == {b}", "sets.contains({a}, {b})",
+    "sets.intersects({a}, {b})", '"%s".format([{a}]) == {b}', '"%d|%x".format([{a}, {a}]) == {b}',
+    '"%.2f".format([{a}]) == {b}', "strings.quote({a}) == {b}", "type({a}) == type({b})",
+    "format.dns1123Label().validate({a}).hasValue()", "format.uri().validate({a}).hasValue()",
+    "format.datetime().validate({a}).hasValue()", 'format.named("uuid").hasValue()',
+    "format.qualifiedName().validate({a}).value().size() == 1", "{a} == {b}", "{a} in {b}",
+    "{a}.optFlatMap(x, optional.of(x)).hasValue()", "optional.unwrap([{a}]).size() == 1",
+)  # fmt: skip
 _NAMES: Final = ("model", "index", "healthy", "firmware", "nope", "root")
 _MAPS: Final = (_GPU, _SHARED, "device.attributes", 'device.attributes["none.example.com"]')
 
 
 def an_expression(dice: random.Random, depth: int = 0) -> str:
     """One expression of any kind, often ill-typed or failing."""
-    test = dice.choice(_TESTS)
+    rare = dice.random() < 0.25
+    tests, values = (_RARE_TESTS, _RARE_VALUES) if rare else (_TESTS, _VALUES)
+    test = dice.choice(tests)
     text = test.replace("{_p}", dice.choice(_MAPS)).replace("{n}", dice.choice(_NAMES))
-    text = text.replace("{a}", dice.choice(_VALUES)).replace("{b}", dice.choice(_VALUES))
+    text = text.replace("{a}", dice.choice(values)).replace("{b}", dice.choice(values))
     if depth < 2 and dice.random() < 0.3:
         join = dice.choice(("{0} && {1}", "{0} || {1}", "!({0}) || {1}", "({0}) ? {1} : {1}"))
         return join.format(f"({text})", f"({an_expression(dice, depth + 1)})")

@@ -26,13 +26,13 @@ _MEBIBYTE: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands."""
+    """Where something stands; line 0 is a file as a whole."""
 
     file: str
     line: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 @dataclass(frozen=True, slots=True)

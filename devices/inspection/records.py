@@ -28,7 +28,12 @@ def records(inspected: Inspected) -> Iterator[Record]:
     snapshot = inspected.snapshot
     for problem in inspected.problems:
         place = problem.place
-        yield {"kind": "problem", "file": place.file, "line": place.line, "message": problem.text}
+        yield {
+            "kind": "problem",
+            "file": place.file,
+            "line": place.line or None,
+            "message": problem.text,
+        }
     gates = snapshot.gates
     yield {
         "kind": "gates",

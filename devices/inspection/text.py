@@ -24,9 +24,13 @@ NAMED = 4
 
 
 def text(inspected: Inspected) -> Iterator[str]:
-    """Every answer, section by section; a section without anything to say is left out."""
+    """Every answer, section by section; a section without anything to say is left out, and all but
+    the first where nothing was read.
+    """
     snapshot = inspected.snapshot
     yield from _section("Not read, or not as it stands", map(str, inspected.problems))
+    if not inspected.kinds:
+        return
     yield from _section("What is assumed", _assumed(snapshot))
     yield from _section("Pools", _pools(snapshot))
     yield from _section("Capacity", _capacity(snapshot))

@@ -133,8 +133,8 @@ def test_broken_files_are_named_and_the_rest_is_answered(tmp_path) -> None:
     slices = tmp_path / "slice.yaml"
     slices.write_text("kind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: d}\n")
     text = printed(tmp_path / "absent", tmp_path, half, slices, by_number("15"))
-    assert f"{tmp_path / 'absent'}:1: cannot be opened: No such file or directory" in text
-    assert f"{tmp_path}:1: cannot be opened: Is a directory" in text
+    assert f"{tmp_path / 'absent'}: cannot be opened: No such file or directory" in text
+    assert f"{tmp_path}: cannot be opened: Is a directory" in text
     assert f"{half}:3: the YAML breaks off here" in text
     assert f"{slices}:1: ResourceSlice/s is left out: spec: Object missing required" in text
     assert "template/nic in team-a: Fits now, on node-n1." in text

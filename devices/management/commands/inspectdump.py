@@ -77,7 +77,7 @@ def _contents(names: list[str], unread: list[Problem]) -> Iterator[tuple[str, by
             else:
                 yield name, Path(name).read_bytes()
         except OSError as error:
-            unread.append(Problem(Place(name, 1), f"cannot be opened: {error.strerror}"))
+            unread.append(Problem(Place(name, 0), f"cannot be opened: {error.strerror}"))
 
 
 def _printable(line: str) -> str:
