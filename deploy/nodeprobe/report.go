@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// The kubelet keeps no more of a termination message (KubeletMaxContainerMessage in
-// pkg/kubelet/container: 4096 bytes).
+// The kubelet keeps no more of a termination message (MaxContainerTerminationMessageLength in
+// pkg/kubelet/container/runtime.go).
 const mostMessage = 4096
 
 // answer is what Berth reads. Omitted counts the devices that found no place in the message: what
