@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from devices.models.claim import Claim, ClaimEvent
+from devices.models.forecast import Forecast
 from devices.models.freeze import Freeze
+from devices.models.history import StageTimes
 from devices.models.observed import ClusterState, Leadership, Observed, Sync
 from devices.models.offer import ClassWords, Offer
 from devices.models.standing import NamespaceStanding, TenantStanding
@@ -15,11 +17,13 @@ __all__ = [
     "ClaimTemplate",
     "ClassWords",
     "ClusterState",
+    "Forecast",
     "Freeze",
     "Leadership",
     "NamespaceStanding",
     "Observed",
     "Offer",
+    "StageTimes",
     "Sync",
     "TemplateVersion",
     "TenantStanding",

@@ -1,0 +1,224 @@
+"""Forecasts: what would come of an ask, remembered with it, and compared with what came.
+
+Reads the warm picture of the cluster and the history; the rules are `devices.whatif` and its
+neighbours, which know no database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Count, F, Min, Q
+from django.utils import timezone
+
+from devices.alternatives import Alternative, alternatives
+from devices.cluster_link import ClusterLink, cluster_link
+from devices.dra.objects import ClaimWish, Shape
+from devices.dra.podverdict import waiting
+from devices.dra.template import Draft, Template, Value, build
+from devices.history import Usual, usual_times
+from devices.judging import judge
+from devices.models import Claim, Forecast
+from devices.picture import Picture
+from devices.warm import warm
+from devices.whatif import CPU, MEMORY, Fate, Outlook, of_pod, of_wishes, outlook, wish_of
+from tenants.models import Tenant
+
+#: How far back the hit rate looks.
+LOOK_BACK: Final = timedelta(days=30)
+#: The scheduler's word for everything that has to do with devices; the rules say which it is.
+VAGUE: Final = "NO_MATCHING_DEVICE_FREE"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What is foretold of an ask. ``found`` is None where the cluster was never seen, or a large
+    one is being read for the first time; ``as_of`` is the moment that it shows.
+    """
+
+    link: ClusterLink
+    found: Outlook | None
+    as_of: datetime | None
+    nearest: tuple[Alternative, ...]
+    usual: Usual
+    asked: ClaimWish
+    cpu: str
+    memory: str
+
+    @property
+    def old(self) -> bool:
+        """Whether the cluster is not heard now, so that this may be over."""
+        return not self.link.live
+
+
+def advise(
+    *,
+    tenant: Tenant,
+    template: Template,
+    values: Mapping[str, Value],
+    namespace: str,
+    name: str,
+    now: datetime,
+    cpu: str = CPU,
+    memory: str = MEMORY,
+) -> Advice:
+    """What would come of an ask with these answers (from `answers`): writes nothing."""
+
+    def asked(draft: Draft) -> ClaimWish:
+        return ClaimWish(
+            public_id="what-if",
+            tenant=tenant.slug,
+            namespace=namespace,
+            name=name,
+            request_id="what-if",
+            shape=Shape.CLAIM if template.shared else Shape.TEMPLATE,
+            devices=draft.devices,
+            matches=draft.matches,
+        )
+
+    wish = asked(build(template, values))
+    seen, link = warm(), cluster_link()
+    usual = usual_times({device.device_class for device in wish.devices}, now)["wait"]
+    if seen is None:
+        return Advice(link, None, None, (), usual, wish, cpu, memory)
+    found = outlook(seen, wish, cpu=cpu, memory=memory)
+    nearest: tuple[Alternative, ...] = ()
+    if not found.fits:
+        nearest = alternatives(seen, template, values, asked)
+    return Advice(link, found, seen.as_of, nearest, usual, wish, cpu, memory)
+
+
+def pending(claim: Claim) -> tuple[Outlook, Picture] | None:
+    """Why an ask waits, as the cluster stands now; None where the cluster was never seen.
+
+    The Pod that waits is asked about with all its claims and its own wishes for a node; before any
+    Pod came, the ask alone.
+    """
+    seen = warm()
+    if seen is None:
+        return None
+    for listed in claim.pods:
+        pod = seen.now.pods.get((claim.namespace.name, listed["name"]))
+        if pod is not None and waiting(pod):
+            return of_pod(seen, pod), seen
+    return of_wishes(seen, [wish_of(claim.wish())]), seen
+
+
+def refined(claim: Claim, code: str) -> str:
+    """The code that a turn records: where the scheduler only says that no node would do, what the
+    rules find; the scheduler's own where they find that it would fit by now.
+    """
+    if code != VAGUE:
+        return code
+    found = pending(claim)
+    return found[0].code if found is not None and found[0].code else code
+
+
+def remember_soon(claim: Claim) -> None:
+    """Makes the forecast of an ask once its transaction is through: no lock waits for it."""
+    moment = timezone.now()
+    transaction.on_commit(lambda: remember(claim, moment), robust=True)
+
+
+def remember(claim: Claim, now: datetime) -> Forecast:
+    """Stores what is foretold of an ask now. Doing it twice keeps the first."""
+    seen, link = warm(), cluster_link()
+    if seen is None or not link.live:
+        told = {"fate": Fate.UNKNOWN.value, "seen_at": seen.as_of if seen else None}
+    else:
+        found = outlook(seen, claim.wish())
+        told = {
+            "fate": found.fate.value,
+            "code": found.code,
+            "nodes": len(found.nodes),
+            "release": found.release,
+            "seen_at": seen.as_of,
+        }
+    return Forecast.objects.get_or_create(claim=claim, defaults={"made_at": now, **told})[0]
+
+
+def judge_open(now: datetime, at_most: int = 500) -> int:
+    """Compares open forecasts with what came; returns how many were decided."""
+    rows = (
+        Forecast.objects.filter(outcome=Forecast.Outcome.OPEN)
+        .select_related("claim")
+        .annotate(
+            pod=Min("claim__stage_times__created_at"),
+            allocated=Min(
+                "claim__stage_times__allocated_at",
+                filter=Q(
+                    claim__stage_times__allocated_at__gte=F("claim__stage_times__created_at")
+                    - timedelta(seconds=1)
+                ),
+            ),
+        )
+        .order_by("made_at")
+    )
+    decided = 0
+    for row in rows[:at_most]:
+        found = judge(
+            fate=row.fate,
+            made=row.made_at,
+            pod=row.pod,
+            allocated=row.allocated,
+            wanted=row.claim.wanted,
+            now=now,
+        )
+        if found is not None:
+            decided += Forecast.objects.filter(pk=row.pk, outcome=Forecast.Outcome.OPEN).update(
+                outcome=found.verdict.value,
+                outcome_at=now,
+                outcome_code=row.claim.code if found.took is None else "",
+                took=found.took,
+                why=found.why,
+            )
+    return decided
+
+
+@dataclass(frozen=True, slots=True)
+class HitRate:
+    """How often forecasts were right: of those that said "fits", and of those that said "waits".
+
+    ``same_code`` are those of the waiting ones that named the reason which it turned out to be.
+    """
+
+    fits_right: int
+    fits_wrong: int
+    waits_right: int
+    waits_wrong: int
+    same_code: int
+    not_compared: int
+    open: int
+
+    @property
+    def right(self) -> int:
+        return self.fits_right + self.waits_right
+
+    @property
+    def compared(self) -> int:
+        return self.right + self.fits_wrong + self.waits_wrong
+
+    @property
+    def share(self) -> float | None:
+        """Between 0 and 1; None where nothing was compared yet."""
+        return self.right / self.compared if self.compared else None
+
+
+def hit_rate(now: datetime) -> HitRate:
+    """Over the last 30 days, all tenants together; one query."""
+    right, wrong = Q(outcome="right"), Q(outcome="wrong")
+    fits = Q(fate=Fate.NOW.value)
+    counts = Forecast.objects.filter(made_at__gt=now - LOOK_BACK).aggregate(
+        fits_right=Count("pk", filter=right & fits),
+        fits_wrong=Count("pk", filter=wrong & fits),
+        waits_right=Count("pk", filter=right & ~fits),
+        waits_wrong=Count("pk", filter=wrong & ~fits),
+        same_code=Count("pk", filter=right & ~fits & Q(outcome_code=F("code"))),
+        not_compared=Count("pk", filter=Q(outcome="not compared")),
+        open=Count("pk", filter=Q(outcome="open")),
+    )
+    return HitRate(**counts)
