@@ -9,6 +9,7 @@ from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSpli
 
 from devices.api import urls as devices_api
 from devices.views import ask, catalogue, claims, events, home
+from tenants.api import urls as tenants_api
 from tenants.views import tokens
 
 handler403 = "portal.ui.refusals.forbidden"
@@ -45,6 +46,7 @@ urlpatterns = [
     path("t/<slug:slug>/claims/<slug:public_id>/release/", claims.release, name="claim-release"),
     path("t/<slug:slug>/events/", events.events, name="events"),
     path("api/v1/", include((devices_api.urlpatterns, "api"))),
+    path("api/v1/", include((tenants_api.urlpatterns, "tenants-api"))),
     path("api/v1/openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("api/", login_required(api_console), name="api-console"),
     path("", include("tenants.urls")),

@@ -8,6 +8,7 @@ from django.db import models
 
 from portal.approvals.rules import Case, Decided, DecidedBy, Effect, Line, State, Verdict
 
+STATES = [(state.value, state.value) for state in State]
 ENDS = [State.APPROVED, State.DENIED, State.VOID, State.EXPIRED]
 
 
@@ -30,7 +31,7 @@ class Approval(models.Model):
     reason = models.TextField(blank=True, help_text="Why the author asks.")
     state = models.CharField(
         max_length=8,
-        choices=[(state.value, state.value) for state in State],
+        choices=STATES,
         default=State.OPEN.value,
     )
     asked_at = models.DateTimeField()

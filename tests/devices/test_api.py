@@ -228,7 +228,7 @@ def test_the_document_describes_every_operation(access: Access) -> None:
     operations = {
         one["operationId"] for path in document["paths"].values() for one in path.values()
     }
-    assert operations == {
+    assert operations >= {
         "list_claims",
         "ask_for_devices",
         "get_claim",

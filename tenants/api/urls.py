@@ -1,0 +1,31 @@
+"""Addresses of the API of floor 1, below /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from tenants.api import approvals, members, platform
+
+urlpatterns = [
+    path("approvals", approvals.Approvals.as_view(), name="approvals"),
+    path("approvals/delegations", approvals.Delegations.as_view(), name="delegations"),
+    path("approvals/delegations/<int:pk>", approvals.OneDelegation.as_view(), name="delegation"),
+    path("approvals/<slug:number>", approvals.OneApproval.as_view(), name="approval"),
+    path("approvals/<slug:number>/decision", approvals.Decide.as_view(), name="approval-decision"),
+    path("tenants/<slug:slug>/members", members.Members.as_view(), name="members"),
+    path("tenants/<slug:slug>/members/<str:username>", members.OneMember.as_view(), name="member"),
+    path("tenants/<slug:slug>/invitations", members.Invitations.as_view(), name="invitations"),
+    path(
+        "tenants/<slug:slug>/invitations/<slug:prefix>",
+        members.OneInvitation.as_view(),
+        name="invitation",
+    ),
+    path("platform/roles", platform.Roles.as_view(), name="platform-roles"),
+    path(
+        "platform/roles/<str:username>/<slug:role>",
+        platform.OneRole.as_view(),
+        name="platform-role",
+    ),
+    path("platform/groups", platform.Groups.as_view(), name="platform-groups"),
+    path("platform/groups/<int:pk>", platform.OneGroup.as_view(), name="platform-group"),
+]
