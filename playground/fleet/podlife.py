@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from devices.cluster.gateway import Conflict, Missing, Ref
-from playground.fleet import events, runs
+from playground.fleet import events, probe, runs
 from playground.fleet.claims import PrepareFailed, pod_claims
 from playground.fleet.clock import now
 from playground.fleet.devicebook import NotAdmitted
@@ -220,6 +220,9 @@ class PodLife:
         self._say(pod, reason, text.format(image=container.image))
         for reason, text in (events.CREATED, events.STARTED):
             self._say(pod, reason, text)
+        if probe.is_probe(pod):
+            body = next(one for one in pod["spec"]["containers"] if one["name"] == name)
+            run.containers[name] = container.end(now(), *probe.answer(body, self._kubelet.report))
 
     def _watch_over(self, pod: Obj, run: Run) -> float | None:
         """Ends containers whose time is over, starts again those that may, tells how it stands."""

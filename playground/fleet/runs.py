@@ -41,6 +41,7 @@ class Container:
     started: datetime | None = None
     finished: datetime | None = None
     exit_code: int = 0
+    message: str = ""  # its termination message
     restarts: int = 0
     last: Obj | None = None
     waiting: tuple[str, str] = ("ContainerCreating", "")
@@ -57,12 +58,13 @@ class Container:
             self,
             started=moment,
             finished=None,
+            message="",
             restarts=self.restarts + 1,
             last=self.terminated(),
         )
 
-    def end(self, moment: datetime, exit_code: int) -> Container:
-        return replace(self, finished=moment, exit_code=exit_code)
+    def end(self, moment: datetime, exit_code: int, message: str = "") -> Container:
+        return replace(self, finished=moment, exit_code=exit_code, message=message)
 
     def container_id(self, uid: str) -> str:
         seed = f"{uid}/{self.name}/{self.restarts}"
@@ -74,6 +76,7 @@ class Container:
         return {
             "exitCode": self.exit_code,
             "reason": "Completed" if self.exit_code == 0 else "Error",
+            **({"message": self.message} if self.message else {}),
             "startedAt": stamp(self.started),
             "finishedAt": stamp(self.finished),
             **({"containerID": self.container_id(uid)} if uid else {}),
@@ -157,6 +160,7 @@ def _told(container: Container, status: Obj) -> Container:
                 started=read(started),
                 finished=read(finished),
                 exit_code=int(str(rest.get("exitCode", 0))),
+                message=str(rest.get("message", "")),
             )
         case {"waiting": dict()} if container.last:
             # Ended, and waiting for its next start.

@@ -66,16 +66,17 @@ def for_real_nodes(objects: Iterable[Obj], spec: FleetSpec, access: Access) -> I
 
 def filled(part: str, values: Mapping[str, str]) -> Obj:
     """The YAML of a part with its placeholders replaced."""
-    return dict(_fill(yaml.safe_load((FOLDER / f"{part}.yaml").read_text()), values))
+    return dict(fill(yaml.safe_load((FOLDER / f"{part}.yaml").read_text()), values))
 
 
-def _fill(value: Any, values: Mapping[str, str]) -> Any:
+def fill(value: Any, values: Mapping[str, str]) -> Any:
+    """A value of YAML, with `{name}` in every text of it replaced by that of `values`."""
     match value:
         case str():
             return value.format_map(values)
         case dict():
-            return {key: _fill(entry, values) for key, entry in value.items()}
+            return {key: fill(entry, values) for key, entry in value.items()}
         case list():
-            return [_fill(entry, values) for entry in value]
+            return [fill(entry, values) for entry in value]
         case _:
             return value
