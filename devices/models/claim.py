@@ -53,6 +53,9 @@ class Claim(models.Model):
     values = models.JSONField(help_text="The answers given, by parameter.")
     devices = models.JSONField(help_text="Requests built from the answers.")
     matches = models.JSONField(default=list)
+    at_once = models.PositiveSmallIntegerField(
+        default=1, help_text="How many Pods may use a template at the same time."
+    )
     words = models.CharField(max_length=240, help_text="What was asked for, in words.")
     asked_by = models.UUIDField(help_text="Opaque person id.")
     request_id = models.CharField(max_length=64)

@@ -110,6 +110,6 @@ class Grant(models.Model):
         return self.state == self.State.ACCEPTED and now < self.ends_at
 
     @property
-    def payer(self) -> Tenant | None:
-        """Whose limit is used."""
-        return self.giver if self.pays == self.Pays.GIVER else self.taker
+    def giver_pays(self) -> bool:
+        """Whether it is the giver's limit that is used."""
+        return self.pays == self.Pays.GIVER
