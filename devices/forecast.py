@@ -6,10 +6,10 @@ neighbours, which know no database.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import Count, F, Min, Q
@@ -22,8 +22,9 @@ from devices.dra.podverdict import waiting
 from devices.dra.template import Draft, Template, Value, build
 from devices.history import Usual, usual_times
 from devices.judging import judge
-from devices.models import Claim, Forecast
+from devices.models import Claim, Forecast, Offer
 from devices.picture import Picture
+from devices.routes import Route, Serving, route
 from devices.warm import warm
 from devices.whatif import CPU, MEMORY, Fate, Outlook, of_pod, of_wishes, outlook, wish_of
 from tenants.models import Tenant
@@ -63,10 +64,14 @@ def advise(
     namespace: str,
     name: str,
     now: datetime,
+    mine: Collection[str] = (),
     cpu: str = CPU,
     memory: str = MEMORY,
 ) -> Advice:
-    """What would come of an ask with these answers (from `answers`): writes nothing."""
+    """What would come of an ask with these answers (from `answers`): writes nothing.
+
+    ``mine`` are the namespaces whose claims the asker could end.
+    """
 
     def asked(draft: Draft) -> ClaimWish:
         return ClaimWish(
@@ -85,14 +90,14 @@ def advise(
     usual = usual_times({device.device_class for device in wish.devices}, now)["wait"]
     if seen is None:
         return Advice(link, None, None, (), usual, wish, cpu, memory)
-    found = outlook(seen, wish, cpu=cpu, memory=memory)
+    found = outlook(seen, wish, cpu=cpu, memory=memory, mine=mine)
     nearest: tuple[Alternative, ...] = ()
     if not found.fits:
         nearest = alternatives(seen, template, values, asked)
     return Advice(link, found, seen.as_of, nearest, usual, wish, cpu, memory)
 
 
-def pending(claim: Claim) -> tuple[Outlook, Picture] | None:
+def pending(claim: Claim, mine: Collection[str] = ()) -> tuple[Outlook, Picture] | None:
     """Why an ask waits, as the cluster stands now; None where the cluster was never seen.
 
     The Pod that waits is asked about with all its claims and its own wishes for a node; before any
@@ -104,8 +109,8 @@ def pending(claim: Claim) -> tuple[Outlook, Picture] | None:
     for listed in claim.pods:
         pod = seen.now.pods.get((claim.namespace.name, listed["name"]))
         if pod is not None and waiting(pod):
-            return of_pod(seen, pod), seen
-    return of_wishes(seen, [wish_of(claim.wish())]), seen
+            return of_pod(seen, pod, mine), seen
+    return of_wishes(seen, [wish_of(claim.wish())], mine), seen
 
 
 def refined(claim: Claim, code: str) -> str:
@@ -116,6 +121,28 @@ def refined(claim: Claim, code: str) -> str:
         return code
     found = pending(claim)
     return found[0].code if found is not None and found[0].code else code
+
+
+def routed(asked: ClaimWish) -> Route:
+    """Which path the ask would take, from the newest counts of its classes; one query."""
+    seen = warm()
+    names = {device.device_class for device in asked.devices}
+    counts = dict(
+        Offer.objects.filter(device_class__in=names).values_list("device_class", "counts")
+    )
+    return route(asked, [_serving(name, counts.get(name) or {}, seen) for name in sorted(names)])
+
+
+def _serving(name: str, counts: Mapping[str, Any], seen: Picture | None) -> Serving:
+    plugin = counts.get("plugin") or {}
+    known = seen.now.classes.get(name) if seen is not None else None
+    return Serving(
+        name,
+        by_dra=counts.get("total") or 0,
+        by_plugin=plugin.get("allocatable") or 0,
+        resource=known.extended_resource if known is not None else "",
+        extended="DRAExtendedResource" in seen.now.gates if seen is not None else None,
+    )
 
 
 def remember_soon(claim: Claim) -> None:

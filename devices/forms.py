@@ -52,6 +52,14 @@ class AskForm(forms.Form):
             if PARAMETER + parameter.name in self.cleaned_data
         }
 
+    def offered(self) -> dict[str, Any]:
+        """The answers that the form starts with: those of a link or of an earlier ask."""
+        return {
+            parameter.name: self.initial[PARAMETER + parameter.name]
+            for parameter in self.template.parameters
+            if PARAMETER + parameter.name in self.initial
+        }
+
     def take(self, wrong: dict[str, str]) -> None:
         """Puts the verb's refusals beside the fields they are about."""
         for name, text in wrong.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import yaml
@@ -63,6 +64,19 @@ def manifests(wish: ClaimWish) -> list[Snippet]:
             manifest_yaml(deployment_manifest(wish, image=IMAGE, command=COMMAND)),
         ),
     ]
+
+
+def extended_pod(wish: ClaimWish, resources: Sequence[tuple[str, int]]) -> str:
+    """A Pod that asks for the same devices by extended resource, without any claim of its own; ""
+    where that cannot be said. Berth finds it by its label.
+    """
+    if not resources:
+        return ""
+    pod = pod_manifest(wish, image=IMAGE, command=COMMAND)
+    (container,) = pod["spec"]["containers"]
+    container["resources"] = {"limits": {name: str(count) for name, count in resources}}
+    del pod["spec"]["resourceClaims"]
+    return manifest_yaml(pod)
 
 
 def calls(*, base: str, tenant: str, body: dict[str, object]) -> list[Snippet]:

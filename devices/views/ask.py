@@ -17,9 +17,11 @@ from devices.claims import request_claim
 from devices.cluster_link import cluster_link
 from devices.dra.objects import ClaimWish, Shape
 from devices.dra.template import BadValue, answers, build, summary
+from devices.forecast import hit_rate
 from devices.forms import AskForm
 from devices.models import TemplateVersion
 from devices.snippets import wish_yaml
+from devices.views.forecasts import advice_for, answers_given
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
 from tenants.access import Access, tenant_for
@@ -29,11 +31,15 @@ from tenants.policy import Act
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def ask(request: HttpRequest, slug: str, template: str) -> HttpResponse:
-    """The form; a POST asks, or shows the same form with what is not right beside each field."""
+    """The form; a POST asks, or shows the same form with what is not right beside each field.
+
+    With `check` in it, a POST only shows what would come of it, for browsers without script.
+    """
     access = tenant_for(request.user, slug)
     version = approved_version(template)
     form = _form(request, access, version)
-    if request.method == "POST" and form.is_valid():
+    checking = "check" in request.POST
+    if request.method == "POST" and form.is_valid() and not checking:
         try:
             claim = request_claim(
                 access=access,
@@ -49,7 +55,7 @@ def ask(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         else:
             messages.success(request, f"Asked for {claim.words}.")
             return redirect("claim", slug, claim.public_id)
-    status = 422 if request.method == "POST" else 200
+    status = 422 if request.method == "POST" and not (checking and form.is_valid()) else 200
     return render(request, "devices/request.html", _page(access, version, form), status=status)
 
 
@@ -79,7 +85,10 @@ def _form(request: HttpRequest, access: Access, version: TemplateVersion) -> Ask
         tenant=access.tenant,
         template=version.read(),
         free=free_notes(offers_for(), old=not cluster_link().live),
-        initial={"name": f"{version.template.slug}-{uuid.uuid4().hex[:4]}"[:40]},
+        initial={
+            "name": f"{version.template.slug}-{uuid.uuid4().hex[:4]}"[:40],
+            **answers_given(request, access),
+        },
     )
 
 
@@ -92,21 +101,28 @@ def _page(access: Access, version: TemplateVersion, form: AskForm) -> dict[str, 
         "why_not_ask": access.why_not(Act.ASK),
         "shared": template.shared,
     }
-    given = form.values() if form.is_bound and hasattr(form, "cleaned_data") else {}
+    given = form.values() if form.is_bound and hasattr(form, "cleaned_data") else form.offered()
     try:
-        draft = build(template, answers(template, given))
+        values = answers(template, given)
     except BadValue as bad:
         return {**page, "wrong": bad.fields}
+    draft = build(template, values)
     names = dict(form.cleaned_data) if form.is_bound and hasattr(form, "cleaned_data") else {}
     first = access.tenant.namespaces.values_list("name", flat=True).first()
     wish = ClaimWish(
         public_id="…",
         tenant=access.tenant.slug,
-        namespace=names.get("namespace") or first or "…",
+        namespace=names.get("namespace") or form.initial.get("namespace") or first or "…",
         name=names.get("name") or form.initial["name"],
         request_id="…",
         shape=Shape.CLAIM if template.shared else Shape.TEMPLATE,
         devices=draft.devices,
         matches=draft.matches,
     )
-    return {**page, "words": summary(template, draft), "yaml": wish_yaml(wish)}
+    return {
+        **page,
+        **advice_for(access, version, values, wish),
+        "rate": hit_rate(timezone.now()),
+        "words": summary(template, draft),
+        "yaml": wish_yaml(wish),
+    }

@@ -1,4 +1,4 @@
-"""The demo's fleet as objects, without a cluster: nodes, classes, slices, and claims that hold some.
+"""The demo's fleet as objects without a cluster: nodes, classes, slices, claims that hold some.
 
 What a driver publishes is expanded from the same file as in the demo; allocations are written by
 hand, since no scheduler has a part in it.
@@ -10,8 +10,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from django.utils import timezone
+
+from devices.cluster.decoding import dumps
 from devices.dra.gates import gates
-from devices.dra.snapshot import Snapshot, read
+from devices.dra.snapshot import KINDS, Snapshot, read
+from devices.mirror.kinds import MIRRORED
+from devices.models import ClusterState, Observed, Sync
 from playground.fleet.driver import Trouble, pool_counters, pool_devices
 from playground.fleet.slices import contents
 from playground.fleet.spec import load
@@ -67,7 +72,7 @@ def fleet_objects(scenario: str = "demo") -> list[Obj]:
                         {
                             "apiVersion": "resource.k8s.io/v1",
                             "kind": "ResourceSlice",
-                            "metadata": {"name": title, "uid": title, "resourceVersion": "1"},
+                            "metadata": {"name": title, "uid": title},
                             "spec": {"driver": driver.name, "pool": about, **scope, **part},
                         }
                     )
@@ -112,3 +117,27 @@ def h100(node: int, *numbers: int) -> list[tuple[str, str, str]]:
 def snapshot(*more: Obj) -> Snapshot:
     """The fleet with further objects."""
     return read([*fleet_objects(), *more], gates=gates(RELEASE), taken=TAKEN)
+
+
+def mirror(objects: Iterable[Obj], *, version: str = "1") -> None:
+    """Writes objects as the watch process would, and that every kind was listed; a second call
+    changes those that it names.
+    """
+    now = timezone.now()
+    for number, one in enumerate(objects):
+        meta = {"uid": f"{one['kind']}-{number}", "resourceVersion": version, **one["metadata"]}
+        raw = dumps({**one, "metadata": meta})
+        _, _, row = MIRRORED[one["kind"]].reader.read(raw, one["apiVersion"])
+        assert row is not None
+        columns = {name: value for name, value in row._asdict().items() if name != "small"}
+        uid = columns.pop("uid")
+        Observed.objects.update_or_create(uid=uid, defaults={**columns, "seen_at": now})
+    for kind in KINDS:
+        Sync.objects.update_or_create(
+            kind=kind,
+            defaults={"version": version, "listed_at": now, "alive_at": now, "served": True},
+        )
+    ClusterState.objects.update_or_create(
+        name="cluster",
+        defaults={"reachable": True, "since": now, "contact_at": now, "release": "v1.37.2"},
+    )
