@@ -38,6 +38,14 @@ def quick_passwords(settings: Settings) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
+@pytest.fixture(autouse=True)
+def nothing_warm() -> None:
+    """Each test has a mirror of its own; what a process keeps of one must not reach the next."""
+    from devices.warm import forget
+
+    forget()
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """`golden(path, text)`: the text equals the file, or becomes it with --write-golden."""
