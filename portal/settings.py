@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import environ
 from csp.constants import NONE, SELF
@@ -13,6 +14,13 @@ from portal import logs
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.FileAwareEnv()
+
+
+def _origins(url: str) -> list[str]:
+    """["https://id.example.org"] for any address there, for the content security policy."""
+    parts = urlsplit(url)
+    return [f"{parts.scheme}://{parts.netloc}"] if parts.netloc else []
+
 
 # --- Who we are -----------------------------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)
@@ -46,6 +54,8 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.usersessions",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -151,6 +161,8 @@ CELERY_BEAT_SCHEDULE = {
     # News make it count at once; this keeps the age of its figures honest while nothing changes.
     "count what is offered": {"task": "devices.tasks.count_offers", "schedule": 20.0},
     "look at rows nobody looked at": {"task": "devices.tasks.sweep_claims", "schedule": 30.0},
+    "judge forecasts": {"task": "devices.tasks.judge_forecasts", "schedule": 30.0},
+    "forget stage times": {"task": "devices.tasks.forget_stage_times", "schedule": 86_400.0},
     "end approvals in time": {
         "task": "portal.approvals.tasks.expire_approvals",
         "schedule": 60.0,
@@ -185,6 +197,31 @@ ACCOUNT_ADAPTER = "tenants.accounts.ClosedAccounts"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key", "change_password": "5/m/user"}
 ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
+# The company's sign-in; empty: local accounts only. The provider knows Berth as a client with the
+# redirect address <PUBLIC_URL>/account/oidc/company/login/callback/.
+OIDC_SERVER_URL = env.str("OIDC_SERVER_URL", default="").rstrip("/")
+OIDC_GROUPS_CLAIM = env.str("OIDC_GROUPS_CLAIM", default="groups")
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "SCOPE": env.list("OIDC_SCOPES", default=["openid", "profile", "email"]),
+        "APPS": [
+            {
+                "provider_id": "company",
+                "name": env.str("OIDC_NAME", default="company account"),
+                "client_id": env.str("OIDC_CLIENT_ID", default="berth"),
+                "secret": env.str("OIDC_CLIENT_SECRET", default=""),
+                "settings": {"server_url": OIDC_SERVER_URL},
+            }
+        ]
+        if OIDC_SERVER_URL
+        else [],
+    }
+}
+SOCIALACCOUNT_ADAPTER = "tenants.accounts.CompanyAccounts"
+SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_EMAIL_REQUIRED = False
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 USERSESSIONS_TRACK_ACTIVITY = True
 
@@ -234,7 +271,8 @@ CONTENT_SECURITY_POLICY = {
         "font-src": [SELF],
         "connect-src": [SELF],
         "manifest-src": [SELF],
-        "form-action": [SELF],
+        # Chromium holds the redirect to the provider after the sign-in button against this list.
+        "form-action": [SELF, *env.list("OIDC_FORM_ORIGINS", default=_origins(OIDC_SERVER_URL))],
         "frame-ancestors": [NONE],
         "base-uri": [NONE],
     }

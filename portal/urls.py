@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from allauth.account import views as account
+from allauth.socialaccount import views as social
+from allauth.socialaccount.providers.openid_connect import views as openid
 from django.contrib.auth.decorators import login_required
 from django.urls import include, path
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
@@ -10,7 +12,7 @@ from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSpli
 from devices.api import urls as devices_api
 from devices.views import ask, catalogue, claims, events, home
 from tenants.api import urls as tenants_api
-from tenants.views import tokens
+from tenants.views import company, tokens
 
 handler403 = "portal.ui.refusals.forbidden"
 handler404 = "portal.ui.refusals.not_found"
@@ -28,6 +30,12 @@ account_pages = [
     path("inactive/", account.account_inactive, name="account_inactive"),
     path("reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
     path("password/change/", account.password_change, name="account_change_password"),
+    path("company/cancelled/", social.login_cancelled, name="socialaccount_login_cancelled"),
+    path("company/error/", social.login_error, name="socialaccount_login_error"),
+    path("oidc/<slug:provider_id>/login/", company.login, name="openid_connect_login"),
+    path(
+        "oidc/<slug:provider_id>/login/callback/", openid.callback, name="openid_connect_callback"
+    ),
 ]
 
 urlpatterns = [
