@@ -13,6 +13,7 @@ from devices.dra.lifecycle import State
 from devices.dra.names import is_dns_label
 from devices.dra.objects import ClaimWish, Shape
 from devices.dra.template import BadValue, answers, build, summary
+from devices.forecast import remember_soon
 from devices.models import Claim, ClaimEvent, TemplateVersion
 from devices.models.claim import new_public_id
 from devices.outside import outside_lines
@@ -146,6 +147,7 @@ def request_claim(
     if lender is not None:
         grants.record_use(lender, access=access, source=public_id, request_id=request_id, now=now)
     tell(claim)
+    remember_soon(claim)
     return claim
 
 

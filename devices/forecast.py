@@ -6,7 +6,7 @@ neighbours, which know no database.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -19,6 +19,7 @@ from devices.alternatives import Alternative, alternatives
 from devices.cluster_link import ClusterLink, cluster_link
 from devices.dra.objects import ClaimWish, Shape
 from devices.dra.podverdict import waiting
+from devices.dra.status import Status
 from devices.dra.template import Draft, Template, Value, build
 from devices.history import Usual, usual_times
 from devices.judging import judge
@@ -97,30 +98,32 @@ def advise(
     return Advice(link, found, seen.as_of, nearest, usual, wish, cpu, memory)
 
 
-def pending(claim: Claim, mine: Collection[str] = ()) -> tuple[Outlook, Picture] | None:
+def pending(
+    claim: Claim, mine: Collection[str] = (), pods: Iterable[str] | None = None
+) -> tuple[Outlook, Picture] | None:
     """Why an ask waits, as the cluster stands now; None where the cluster was never seen.
 
-    The Pod that waits is asked about with all its claims and its own wishes for a node; before any
-    Pod came, the ask alone.
+    The first of its ``pods`` (those that its row names by default) that waits is asked about with
+    all its claims and its own wishes for a node; before any Pod came, the ask alone.
     """
     seen = warm()
     if seen is None:
         return None
-    for listed in claim.pods:
-        pod = seen.now.pods.get((claim.namespace.name, listed["name"]))
+    for name in [pod["name"] for pod in claim.pods] if pods is None else pods:
+        pod = seen.now.pods.get((claim.namespace.name, name))
         if pod is not None and waiting(pod):
             return of_pod(seen, pod, mine), seen
     return of_wishes(seen, [wish_of(claim.wish())], mine), seen
 
 
-def refined(claim: Claim, code: str) -> str:
+def refined(claim: Claim, status: Status) -> str:
     """The code that a turn records: where the scheduler only says that no node would do, what the
     rules find; the scheduler's own where they find that it would fit by now.
     """
-    if code != VAGUE:
-        return code
-    found = pending(claim)
-    return found[0].code if found is not None and found[0].code else code
+    if status.code != VAGUE:
+        return status.code
+    found = pending(claim, pods=[pod.name for pod in status.pods])
+    return found[0].code if found is not None and found[0].code else status.code
 
 
 def routed(asked: ClaimWish) -> Route:

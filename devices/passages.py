@@ -58,6 +58,9 @@ def passage(found: Progress, before: Passage | None, now: datetime) -> Passage:
     created = found.at(Stage.CREATED) or (before.created if before else now)
     times = dict(before.times) if before else {}
     observed = set(before.observed) if before else set()
+    if found.stage is not Stage.RELEASED:  # it was thought to be gone, and is not
+        times.pop(COLUMNS[Stage.RELEASED], None)
+        observed.discard(COLUMNS[Stage.RELEASED])
     stamped = {step.stage: step.at for step in found.steps if step.at is not None}
     for step in found.steps[1:]:
         column = COLUMNS[step.stage]

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from devices import consumers
+from devices import consumers, forecast, history
 from devices.cluster.gateway import (
     ClusterError,
     Conflict,
@@ -165,10 +165,11 @@ def _seen(claim: Claim, found: Found, now: datetime) -> dict[str, Any]:
     """The row's fields after a look without failure."""
     uid = claim.object_uid or (found.own["metadata"]["uid"] if found.own else "")
     if not claim.wanted:
-        return _seen_releasing(claim, found, uid)
+        return _seen_releasing(claim, found, uid, now)
     if claim.state == State.FAILED:
         return {}
     if claim.object_uid and not found.own:
+        history.record(claim, claims=(), pods=(), now=now)
         return {
             "state": State.RELEASED,
             "code": "DELETED_OUTSIDE",
@@ -185,11 +186,14 @@ def _seen(claim: Claim, found: Found, now: datetime) -> dict[str, Any]:
         events=consumers.events_of(pods),
         now=now,
     )
-    return {**_fields(status), "object_uid": uid}
+    history.record(claim, claims=found.claims, pods=pods, now=now)
+    code = forecast.refined(claim, status)
+    return {**_fields(status), "code": code, "object_uid": uid}
 
 
-def _seen_releasing(claim: Claim, found: Found, uid: str) -> dict[str, Any]:
+def _seen_releasing(claim: Claim, found: Found, uid: str, now: datetime) -> dict[str, Any]:
     if not found.claims and not found.template:
+        history.record(claim, claims=(), pods=(), now=now)
         return {
             "state": State.RELEASED,
             "code": "",
@@ -200,6 +204,7 @@ def _seen_releasing(claim: Claim, found: Found, uid: str) -> dict[str, Any]:
         }
     pods = consumers.pods_of_claim(claim.namespace.name, claim.public_id, found.names)
     status = status_of(claims=found.claims, template=found.template, pods=pods)
+    history.record(claim, claims=found.claims, pods=pods, now=now)
     users = [pod.name for pod in status.pods if pod.phase in {"Pending", "Running"}]
     why = (
         f"Pod {users[0]} still uses it; it goes when the Pod ends."

@@ -8,7 +8,7 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from devices import cluster, offers, reconcile
+from devices import cluster, forecast, history, offers, reconcile
 from devices.cluster.gateway import ClusterError
 from devices.models import Claim
 from portal.outbox import lines as outbox
@@ -37,3 +37,15 @@ def sweep_claims() -> None:
 def count_offers() -> None:
     """Counts again what each class has to offer, from the mirror."""
     offers.count(timezone.now())
+
+
+@shared_task(acks_late=False)
+def judge_forecasts() -> None:
+    """Compares what was foretold with what came."""
+    forecast.judge_open(timezone.now())
+
+
+@shared_task(acks_late=False)
+def forget_stage_times() -> None:
+    """Drops stage times that are too old to teach anything."""
+    history.forget(timezone.now())
