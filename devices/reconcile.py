@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Q
 
-from devices import consumers, forecast, history
+from devices import consumers, forecast, history, holds
 from devices.cluster.gateway import (
     ClusterError,
     Conflict,
@@ -27,12 +28,13 @@ from devices.cluster.gateway import (
 from devices.dra.changes import Act, Make, Remove, changes, generated
 from devices.dra.lifecycle import ENDED, State
 from devices.dra.names import CLAIM_LABEL, Manager
-from devices.dra.objects import ClaimWish, Shape, claim_objects, namespace_object
+from devices.dra.objects import Shape, claim_objects
 from devices.dra.status import Status, status_of
 from devices.models import Claim
 from devices.models.claim import LEASE
 from portal import news
 from portal.outbox import lines as outbox
+from tenants import budget
 
 RECONCILE = "devices.tasks.reconcile_claim"
 
@@ -79,11 +81,14 @@ def turn(public_id: str, *, gateway: Gateway, now: datetime) -> bool:
         through = outbox.newest(RECONCILE, public_id)
         claim.refresh_from_db()
         try:
-            _record(claim, now, holder, _agree(claim, gateway, now))
+            seen = _agree(claim, gateway, now)
+            _record(claim, now, holder, seen)
         except ClusterError as error:
             _record(claim, now, holder, _waiting(claim, error))
             raise
-        outbox.settle(RECONCILE, public_id, through=through)
+        # What is held by anything but a freeze, whose end calls the next turn, is tried again.
+        if seen.get("state") != State.HELD or seen["code"] == holds.FROZEN:
+            outbox.settle(RECONCILE, public_id, through=through)
     finally:
         if claim.drop_lease(holder):
             outbox.hint(RECONCILE, public_id)
@@ -100,21 +105,34 @@ def _agree(claim: Claim, gateway: Gateway, now: datetime) -> dict[str, Any]:
     wanted = claim_objects(claim.wish()) if claim.wanted else []
     settled = bool(claim.object_uid) or claim.state == State.FAILED
     acts = changes(wanted, found.own, made_before=settled)
+    making = any(isinstance(act, Make) for act in acts)
+    if making and (kept := holds.hold(claim, gateway=gateway, now=now)):
+        return {"state": State.HELD, "code": kept.code, "why": kept.why}
     for act in acts:
         try:
-            perform(gateway, act, claim.wish())
+            perform(gateway, act)
         except (Forbidden, NotServed):
             raise
         except (Rejected, Conflict) as error:
             if isinstance(act, Remove):
                 raise
+            if over_quota(error):
+                return {"state": State.HELD, "code": "QUOTA_EXCEEDED", "why": error.message}
             return _failed(claim, error)
     return _seen(claim, look(gateway, claim) if acts else found, now)
 
 
 def _record(claim: Claim, now: datetime, holder: str, seen: dict[str, Any]) -> None:
-    """Stores what was seen, and tells open pages where it is news."""
-    if claim.record(now, holder=holder, **seen):
+    """Stores what was seen, and tells open pages where it is news.
+
+    What the ask took of its tenant's budget is given back in the same transaction, and only here:
+    once the cluster has nothing of it any more, or never took it.
+    """
+    with transaction.atomic():
+        changed = claim.record(now, holder=holder, **seen)
+        if changed and seen.get("state") in {State.RELEASED, State.FAILED}:
+            budget.give_back(claim.public_id, request_id=claim.request_id, now=now)
+    if changed:
         topics = ["claims", f"claim-{claim.public_id}"]
         news.publish(topics, tenant=claim.tenant.slug)
 
@@ -142,23 +160,13 @@ def _is_own(claim: Claim, obj: dict[str, Any]) -> bool:
     return labelled or metadata["uid"] == claim.object_uid
 
 
-def perform(gateway: Gateway, act: Act, wish: ClaimWish) -> None:
+def perform(gateway: Gateway, act: Act) -> None:
     """One act on the cluster; doing it twice changes nothing."""
     match act:
         case Make(obj):
-            ensure_namespace(gateway, wish)
             gateway.apply(dict(obj), manager=Manager.CLAIM)
         case Remove(kind, namespace, name, uid):
             gateway.delete(Ref(kind, name, namespace), uid=uid)
-
-
-def ensure_namespace(gateway: Gateway, wish: ClaimWish) -> None:
-    """The tenant's namespace is there and says whose it is. Another owner's label is not overruled.
-
-    Raises `Rejected` where the namespace belongs to another tenant of this or another Berth.
-    """
-    obj = namespace_object(name=wish.namespace, tenant=wish.tenant)
-    gateway.apply(obj, manager=Manager.TENANT)
 
 
 def _seen(claim: Claim, found: Found, now: datetime) -> dict[str, Any]:
@@ -235,12 +243,17 @@ def _fields(status: Status) -> dict[str, Any]:
 
 def _failed(claim: Claim, error: ClusterError) -> dict[str, Any]:
     """What the cluster refused stays refused until a person changes something."""
-    code = "REFUSED_BY_CLUSTER"
-    if isinstance(error, Conflict):
-        code = "FIELD_OWNED_BY_OTHERS"
-    elif isinstance(error, Rejected) and "exceeded quota" in error.message:
-        code = "QUOTA_EXCEEDED"
+    code = "FIELD_OWNED_BY_OTHERS" if isinstance(error, Conflict) else "REFUSED_BY_CLUSTER"
     return {"state": State.FAILED, "code": code, "why": error.message}
+
+
+def over_quota(error: ClusterError) -> bool:
+    """Whether a quota of the namespace refused it.
+
+    It was counted against the tenant's budget, so the quota is older than that or others use it: it
+    waits safely and is sent again by itself.
+    """
+    return isinstance(error, Rejected) and "exceeded quota" in error.message
 
 
 def _waiting(claim: Claim, error: ClusterError) -> dict[str, Any]:
@@ -260,7 +273,7 @@ def _waiting(claim: Claim, error: ClusterError) -> dict[str, Any]:
 def _sweep_leftovers(claim: Claim, gateway: Gateway) -> bool:
     """An ended ask has nothing in the cluster; a late turn of a dead worker may have left some."""
     for act in changes([], look(gateway, claim).own, made_before=True):
-        perform(gateway, act, claim.wish())
+        perform(gateway, act)
     return True
 
 

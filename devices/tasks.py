@@ -8,10 +8,11 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from devices import cluster, forecast, history, offers, reconcile
+from devices import cluster, forecast, freezes, history, offers, reconcile, tenancy
 from devices.cluster.gateway import ClusterError
 from devices.models import Claim
 from portal.outbox import lines as outbox
+from tenants.allowance import TURN_TENANT
 
 LOOK_AGAIN = timedelta(minutes=10)
 
@@ -31,6 +32,31 @@ def sweep_claims() -> None:
     """Wakes every open ask that nobody looked at for ten minutes."""
     for public_id in reconcile.unseen(timezone.now(), older_than=LOOK_AGAIN):
         outbox.hint(reconcile.RECONCILE, public_id)
+
+
+@shared_task(autoretry_for=(ClusterError,), retry_backoff=2, retry_backoff_max=60, max_retries=3)
+def turn_tenant(slug: str) -> None:
+    """One turn of one tenant: its namespaces carry what it may have."""
+    tenancy.turn(slug, gateway=cluster.connect(settings.CLUSTER_KUBECONFIG), now=timezone.now())
+
+
+@shared_task(acks_late=False)
+def turn_policy() -> None:
+    """Keeps the parameter of the admission policies."""
+    tenancy.turn_policy(gateway=cluster.connect(settings.CLUSTER_KUBECONFIG), now=timezone.now())
+
+
+@shared_task
+def sweep_tenants() -> None:
+    """Wakes tenants that no turn looked at for a while: news of the cluster may have been lost."""
+    for slug in tenancy.unseen(timezone.now(), older_than=LOOK_AGAIN):
+        outbox.hint(TURN_TENANT, slug)
+
+
+@shared_task(acks_late=False)
+def expire_freezes() -> None:
+    """Ends freezes whose time is over; what they held is sent."""
+    freezes.expire(timezone.now())
 
 
 @shared_task(acks_late=False)

@@ -65,6 +65,23 @@ OWN: dict[str, Verdict] = {
         Job.PLATFORM,
         "The message below names the right; it is sent as soon as it is given.",
     ),
+    "FROZEN": Verdict(
+        "Held: new work is frozen for now. What runs goes on.",
+        Job.NOBODY,
+        "It is sent by itself when the freeze ends, in the order of asking.",
+    ),
+    "NAMESPACE_MISSING": Verdict(
+        "Held: its namespace is not in the cluster.",
+        Job.PLATFORM,
+        "It is sent by itself once the namespace is there; the message below says more.",
+        wrong=True,
+    ),
+    "NAMESPACE_OF_ANOTHER": Verdict(
+        "Held: the cluster says that its namespace is another tenant's.",
+        Job.PLATFORM,
+        "Whoever labelled the namespace decides whose it is.",
+        wrong=True,
+    ),
     "REFUSED_BY_CLUSTER": Verdict(
         "Failed: the cluster refused it.",
         Job.TENANT,

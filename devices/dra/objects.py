@@ -96,15 +96,6 @@ def devices_spec(wish: ClaimWish) -> Obj:
     return devices
 
 
-def namespace_object(*, name: str, tenant: str) -> Obj:
-    """A tenant's namespace with the label by which the cluster knows whose it is."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": name, "labels": {MANAGED_LABEL: "true", TENANT_LABEL: tenant}},
-    }
-
-
 def pod_manifest(wish: ClaimWish, *, image: str, command: tuple[str, ...]) -> Obj:
     """A Pod that uses what was asked for; what people paste, Berth never creates it."""
     return {

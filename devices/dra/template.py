@@ -155,11 +155,16 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a template version's JSON holds: the parameters people answer and the requests made."""
+    """What a template version's JSON holds: the parameters people answer and the requests made.
+
+    `shared` is one claim for several Pods, at most `pods` of them at once (None: as many as
+    Kubernetes takes, 256).
+    """
 
     requests: tuple[Request, ...]
     parameters: tuple[Parameter, ...] = ()
     shared: bool = False
+    pods: int | None = None
 
     @property
     def device_classes(self) -> frozenset[str]:

@@ -73,6 +73,15 @@ def _driver_rules(driver: Driver, reach: str) -> list[Obj]:
             ["get", "list", "watch", "create", "update", "patch", "delete"],
         ),
         _rule("resource.k8s.io", ["resourceclaims"], ["get", "list", "watch"]),
+        # What Berth's policy on slices asks for (deploy/policies/slices.yaml).
+        {
+            **_rule(
+                "berth.dev",
+                ["drivers"],
+                ["publish" if reach == "associated-node" else "publish-anywhere"],
+            ),
+            "resourceNames": [driver.name],
+        },
     ]
     if driver.device_status or reach == "arbitrary-node":
         rules += [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from devices import cluster, reconcile
+from devices import cluster, reconcile, tenancy
 from devices.claims import release_claim
 from devices.cluster.gateway import ClusterError, Forbidden, Gateway, Ref, Unreachable
 from devices.dra.lifecycle import State
@@ -103,7 +103,7 @@ def test_two_workers_at_once_make_one_object(gateway: Gateway, access: Access) -
 def test_a_turn_that_died_after_making_it_is_taken_up(gateway: Gateway, access: Access) -> None:
     claim = ask(access)
     claim.take_lease("dead", NOON)
-    reconcile.ensure_namespace(gateway, claim.wish())
+    tenancy.place_ready(claim.namespace, gateway=gateway, now=NOON)
     (obj,) = claim_objects(claim.wish())
     uid = gateway.apply(obj, manager="berth-claim")["metadata"]["uid"]
     assert not reconcile.turn(claim.public_id, gateway=gateway, now=NOON), "the lease still holds"
@@ -145,7 +145,7 @@ def test_the_late_write_of_a_dead_worker_is_cleaned_up(gateway: Gateway, access:
     claim = ask(access)
     release_claim(access=access, public_id=claim.public_id, request_id="request-2", now=NOON)
     reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
-    reconcile.ensure_namespace(gateway, claim.wish())
+    tenancy.place_ready(claim.namespace, gateway=gateway, now=NOON)
     (obj,) = claim_objects(claim.wish())
     gateway.apply(obj, manager="berth-claim")
     reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
@@ -171,7 +171,7 @@ def test_what_the_api_server_refuses_is_failed_with_its_words(
 
 def test_quota_is_named(gateway: Gateway, access: Access) -> None:
     claim = ask(access)
-    reconcile.ensure_namespace(gateway, claim.wish())
+    tenancy.place_ready(claim.namespace, gateway=gateway, now=NOON)
     key = "gpu.deviceclass.resource.k8s.io/devices"
     gateway.apply(
         {
@@ -184,7 +184,7 @@ def test_quota_is_named(gateway: Gateway, access: Access) -> None:
     )
     reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
     claim.refresh_from_db()
-    assert (claim.state, claim.code) == (State.FAILED, "QUOTA_EXCEEDED")
+    assert (claim.state, claim.code) == (State.HELD, "QUOTA_EXCEEDED")
     assert key in claim.why
 
 

@@ -22,13 +22,19 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from devices import cluster
+from devices.dra.objects import Shape
 from devices.mirror.store import Changed
-from devices.models import Observed
+from devices.models import Claim, Observed
 from devices.reconcile import RECONCILE
 from devices.watching import Watch, watch
 from portal import news
 from portal.outbox import lines as outbox
+from tenants.allowance import TURN_TENANT
+from tenants.models import Tenant, TenantNamespace
 
+POLICY = "devices.tasks.turn_policy"
+# A tenant's turn after the first of a batch of changes, and one more for those that came meanwhile.
+TURN_SECONDS = 1
 COUNT = "devices.tasks.count_offers"
 COUNT_SECONDS = 1
 # Kinds that a request's public id can be found on.
@@ -70,7 +76,35 @@ def wake_claims(changes: Sequence[Changed]) -> None:
 
 def wake_claims_of_pods(changes: Sequence[Changed]) -> None:
     """A Pod carries the id itself, or names claims and templates that do."""
-    wake(_claims_of(changes))
+    public_ids = {public_id for public_id in _claims_of(changes) if public_id}
+    wake(public_ids)
+    # A claim that only so many Pods may share opens and closes with them.
+    shared = Claim.objects.filter(
+        public_id__in=public_ids, shape=Shape.CLAIM, version__content__has_key="pods"
+    )
+    if public_ids:
+        wake_tenants(shared.values_list("tenant__slug", flat=True))
+    count()
+
+
+def wake_owners_of_namespaces(changes: Sequence[Changed]) -> None:
+    """Labels, annotations or a quota are otherwise: the tenant's turn puts right what is wrong.
+
+    By name, because a label that was taken off names nobody.
+    """
+    names = {change.namespace or change.name for change in changes}
+    places = TenantNamespace.objects.filter(name__in=names)
+    wake_tenants(places.values_list("tenant__slug", flat=True))
+
+
+def wake_for_classes(changes: Sequence[Changed]) -> None:
+    """The names that lead to devices may be others now, in the policies and in every namespace."""
+    try:
+        current_app.send_task(POLICY, retry=False)
+    except OperationalError as error:
+        log.info("The policies' parameter is kept by the sweep: %s", error)
+    open_tenants = Tenant.objects.exclude(state=Tenant.State.CLOSED)
+    wake_tenants(open_tenants.values_list("slug", flat=True))
     count()
 
 
@@ -105,7 +139,9 @@ WAKE = {
     "ResourceClaimTemplate": wake_claims,
     "Pod": wake_claims_of_pods,
     "Event": wake_claims_of_events,
-    "DeviceClass": wake_counting,
+    "Namespace": wake_owners_of_namespaces,
+    "ResourceQuota": wake_owners_of_namespaces,
+    "DeviceClass": wake_for_classes,
     "ResourceSlice": wake_counting,
     "DeviceTaintRule": wake_counting,
     "Node": wake_counting,
@@ -118,6 +154,18 @@ def wake(public_ids: Iterable[str]) -> None:
         if not outbox.hint(RECONCILE, public_id):
             log.info("The broker is away; %s is looked at by the sweep", public_id)
             return
+
+
+def wake_tenants(slugs: Iterable[str]) -> None:
+    """Hurries turns of tenants: at once, and once more a second later for what comes meanwhile."""
+    try:
+        for slug in set(slugs):
+            if cache.add(f"turn {slug}", 1, timeout=TURN_SECONDS):
+                current_app.send_task(TURN_TENANT, args=[slug], retry=False)
+            elif cache.add(f"turn again {slug}", 1, timeout=TURN_SECONDS):
+                current_app.send_task(TURN_TENANT, args=[slug], countdown=TURN_SECONDS, retry=False)
+    except (RedisError, OperationalError) as error:
+        log.info("Tenants are looked at by the sweep: %s", error)
 
 
 def count() -> None:

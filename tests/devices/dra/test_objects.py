@@ -11,6 +11,12 @@ import pytest
 import yaml
 
 from devices import cluster
+from devices.dra.namespaces import (
+    NamespaceSpec,
+    namespace_patch,
+    policy_config,
+    quota_object,
+)
 from devices.dra.objects import (
     ClaimWish,
     DeviceWish,
@@ -19,7 +25,6 @@ from devices.dra.objects import (
     claim_objects,
     deployment_manifest,
     job_manifest,
-    namespace_object,
     pod_manifest,
 )
 from playground.controlplane import ControlPlane
@@ -50,11 +55,24 @@ SHARED = replace(
     devices=(DeviceWish("cores", "cpu-numa", capacity=(("cpu.numa.example/cores", "16"),)),),
     matches=(),
 )
+TRAIN = NamespaceSpec(
+    name="tidewater-train",
+    tenant="tidewater-vision",
+    classes=("h100-80gb", "nic-rdma"),
+    extended_resources=("nvidia.com/gpu",),
+    frozen=("deviceclass.resource.kubernetes.io/nic-rdma!", "nic-rdma!"),
+    full_claims=("cores-k3x9p2mw",),
+    devices=(("h100-80gb", 8), ("nic-rdma", 2)),
+    explicit=(("h100-80gb", "nvidia.com/gpu"),),
+    claims=1000,
+)
 RUN = {"image": "busybox:stable", "command": ("sleep", "3600")}
 OBJECTS: dict[str, list[dict[str, Any]]] = {
     "claim_template_for_a_pair": claim_objects(PAIR),
     "shared_claim_of_cores": claim_objects(SHARED),
-    "namespace_of_a_tenant": [namespace_object(name="tidewater-train", tenant="tidewater-vision")],
+    "namespace_of_a_tenant": [namespace_patch(TRAIN)],
+    "quota_of_a_namespace": [quota_object(TRAIN)],
+    "parameter_of_the_policies": [policy_config({"h100-80gb": "nvidia.com/gpu"})],
     "pod_with_a_template": [pod_manifest(PAIR, **RUN)],  # type: ignore[arg-type]
     "pod_with_a_shared_claim": [pod_manifest(SHARED, **RUN)],  # type: ignore[arg-type]
     "job_with_a_template": [job_manifest(PAIR, **RUN)],  # type: ignore[arg-type]
@@ -79,8 +97,9 @@ def test_the_same_wish_gives_the_same_objects() -> None:
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.yaml")), ids=lambda path: path.stem)
 def test_the_api_server_takes_golden_objects(path: Path, plane: ControlPlane) -> None:
     gateway = cluster.connect(plane.admin_kubeconfig)
-    namespace = namespace_object(name="tidewater-train", tenant="tidewater-vision")
-    gateway.apply(namespace, manager="test", force=True)
+    for name in ("tidewater-train", "berth-system"):
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        gateway.apply(namespace, manager="test-namespaces", force=True)
     for obj in yaml.safe_load_all(path.read_text()):
         taken = gateway.apply(obj, manager="test", force=True, dry_run=True)
         assert cluster_keeps(obj, taken), "a field was dropped"

@@ -1,0 +1,387 @@
+"""Turns of tenants: namespaces carry what their tenant may have, whoever changes them.
+
+A turn may run twice or die at any line; it holds a lease but no lock and no transaction while it
+talks to the cluster. It states how labels, annotations and quota should be, repairs what others
+changed, and says so in the audit. A namespace that Berth did not make is never made again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Q
+
+from devices import mirror
+from devices.cluster.gateway import ClusterError, Forbidden, Gateway, Ref
+from devices.dra.names import POLICY_CONFIG_MAP, SYSTEM_NAMESPACE, TENANT_LABEL, Manager
+from devices.dra.namespaces import (
+    QUOTA_NAME,
+    Frozen,
+    NamespaceSpec,
+    differences,
+    frozen_names,
+    full,
+    hard,
+    namespace_patch,
+    offered_names,
+    policy_config,
+    quota_object,
+)
+from devices.dra.objects import Shape
+from devices.dra.snapshot import read_json
+from devices.models import Claim, Freeze, NamespaceStanding, Observed, TenantStanding
+from devices.models.standing import LEASE
+from portal import news
+from portal.audit.record import record
+from portal.outbox import lines as outbox
+from tenants.allowance import TURN_TENANT, NamespaceAllowance, allowance
+from tenants.models import Tenant, TenantNamespace
+
+Obj = dict[str, Any]
+State = NamespaceStanding.State
+Origin = NamespaceStanding.Origin
+
+#: The request id of what nobody asked for: a change that Berth saw in the cluster.
+OBSERVED: Final = "observed"
+FINISHED: Final = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a namespace does not carry what it should: a code and a sentence."""
+
+    state: str
+    code: str
+    why: str
+
+
+def turn(slug: str, *, gateway: Gateway, now: datetime) -> bool:
+    """Brings every namespace of a tenant to what the tenant may have.
+
+    Returns False where another turn is at work, or where the mirror does not know the device
+    classes yet; the outbox line stays then. Raises the first `ClusterError` with `retry` or of
+    missing rights, after all namespaces were tried; what is wrong stands on their rows.
+    """
+    tenant = Tenant.objects.filter(slug=slug).exclude(state=Tenant.State.CLOSED).first()
+    if tenant is None:
+        outbox.settle(TURN_TENANT, slug, through=outbox.newest(TURN_TENANT, slug))
+        return True
+    standing, _ = TenantStanding.objects.get_or_create(tenant=tenant)
+    holder = secrets.token_hex(8)
+    if not standing.take_lease(holder, now):
+        outbox.not_later_than(TURN_TENANT, slug, due=now + LEASE)
+        return False
+    looked_at = None
+    try:
+        # Read after the lease is held: what was wished before it must be seen by this turn.
+        through = outbox.newest(TURN_TENANT, slug)
+        explicit = explicit_names()
+        if explicit is None:
+            return False
+        looked_at = now
+        _agree_all(tenant, explicit, gateway, now)
+        outbox.settle(TURN_TENANT, slug, through=through)
+    finally:
+        if standing.drop_lease(holder, looked_at=looked_at):
+            outbox.hint(TURN_TENANT, slug)
+    return True
+
+
+def turn_policy(*, gateway: Gateway, now: datetime) -> bool:
+    """Keeps the policies' parameter: the extended-resource names that lead to devices.
+
+    Returns False where the mirror does not know the classes yet: an empty list would open every
+    name.
+    """
+    explicit = explicit_names()
+    if explicit is None:
+        return False
+    wanted = policy_config(explicit)
+    found = gateway.get(Ref("ConfigMap", POLICY_CONFIG_MAP, SYSTEM_NAMESPACE))
+    if differences(wanted, found):
+        gateway.apply(wanted, manager=Manager.TENANT, force=True)
+    return True
+
+
+def unseen(now: datetime, *, older_than: timedelta, at_most: int = 500) -> list[str]:
+    """Slugs of tenants that no turn looked at for so long, oldest first."""
+    rows = (
+        Tenant.objects.exclude(state=Tenant.State.CLOSED)
+        .filter(namespaces__isnull=False)
+        .filter(Q(standing__looked_at=None) | Q(standing__looked_at__lt=now - older_than))
+        .order_by("standing__looked_at")
+        .values_list("slug", flat=True)
+    )
+    return list(dict.fromkeys(rows))[:at_most]
+
+
+def place_ready(place: TenantNamespace, *, gateway: Gateway, now: datetime) -> Trouble | None:
+    """Sees to it that a namespace can take an object of its tenant's; the reason where it cannot.
+
+    Where it is there and is the tenant's, nothing is written: the tenant's own turn keeps the rest.
+    """
+    found = gateway.get(Ref("Namespace", place.name))
+    if found and _owner(found) == place.tenant.slug and not _leaving(found):
+        return None
+    (spec,) = (
+        spec
+        for spec in _specs(place.tenant, explicit_names() or {}, now)
+        if spec.name == place.name
+    )
+    return _agree(place, spec, gateway, now)
+
+
+def explicit_names() -> dict[str, str] | None:
+    """Classes of the mirror and their extended-resource names; None while it does not know them."""
+    if mirror.taken("DeviceClass") is None:
+        return None
+    classes = read_json(mirror.raw_objects("DeviceClass")).classes.values()
+    return {found.name: found.extended_resource for found in classes if found.extended_resource}
+
+
+# --- one tenant -----------------------------------------------------------------------------------
+
+
+def _agree_all(
+    tenant: Tenant, explicit: Mapping[str, str], gateway: Gateway, now: datetime
+) -> None:
+    places = {place.name: place for place in tenant.namespaces.select_related("tenant")}
+    raised: ClusterError | None = None
+    for spec in _specs(tenant, explicit, now):
+        try:
+            _agree(places[spec.name], spec, gateway, now)
+        except ClusterError as error:
+            raised = raised or error
+    if raised is not None:
+        raise raised
+
+
+def _specs(tenant: Tenant, explicit: Mapping[str, str], now: datetime) -> Iterator[NamespaceSpec]:
+    freezes = Freeze.objects.standing(now).of_tenant(tenant.slug)
+    frozen = frozen_names(
+        (
+            Frozen(freeze.target if freeze.scope == Freeze.Scope.CLASS else "", freeze.strict)
+            for freeze in freezes
+        ),
+        explicit,
+    )
+    full_claims = _full_claims(tenant)
+    for allowed in allowance(tenant).namespaces:
+        yield _spec(tenant.slug, allowed, explicit, frozen, full_claims.get(allowed.name, ()))
+
+
+def _spec(
+    slug: str,
+    allowed: NamespaceAllowance,
+    explicit: Mapping[str, str],
+    frozen: tuple[str, ...],
+    full_claims: tuple[str, ...],
+) -> NamespaceSpec:
+    return NamespaceSpec(
+        name=allowed.name,
+        tenant=slug,
+        classes=allowed.device_classes,
+        extended_resources=offered_names(allowed.device_classes, explicit),
+        frozen=frozen,
+        full_claims=full_claims,
+        devices=tuple(sorted(allowed.devices.items())),
+        explicit=tuple(sorted(explicit.items())),
+        claims=allowed.claims,
+    )
+
+
+def _full_claims(tenant: Tenant) -> dict[str, tuple[str, ...]]:
+    """By namespace, the shared claims that have as many Pods as their template allows.
+
+    Counted from the mirror: every Pod that names the claim and has not finished.
+    """
+    most: dict[str, dict[str, int]] = {}
+    shared = Claim.objects.of(tenant).open().filter(shape=Shape.CLAIM, released_at=None)
+    for claim in shared.filter(version__content__has_key="pods").whole():
+        limit = claim.version.read().pods
+        if limit is not None:
+            most.setdefault(claim.namespace.name, {})[claim.object_name] = limit
+    if not most:
+        return {}
+    names = {name for limits in most.values() for name in limits}
+    pods = Observed.objects.filter(
+        kind="Pod", namespace__in=most, uses__overlap=sorted(names), gone_at=None
+    ).exclude(phase__in=FINISHED)
+    counted = Counter(
+        (namespace, name)
+        for namespace, uses in pods.values_list("namespace", "uses")
+        for name in set(uses)
+    )
+    return {
+        namespace: full({name: counted[namespace, name] for name in limits}, limits)
+        for namespace, limits in most.items()
+    }
+
+
+# --- one namespace --------------------------------------------------------------------------------
+
+
+def _agree(
+    place: TenantNamespace, spec: NamespaceSpec, gateway: Gateway, now: datetime
+) -> Trouble | None:
+    """One namespace: look, decide, write, record. Returns what keeps it from being in force."""
+    standing, _ = NamespaceStanding.objects.get_or_create(namespace=place)
+    try:
+        found = _look(gateway, spec)
+        trouble = _trouble(standing, spec, found)
+        if trouble is None:
+            _write(standing, spec, found, gateway, now)
+    except ClusterError as error:
+        waits = error.retry or isinstance(error, Forbidden)
+        code = "RIGHTS_MISSING" if isinstance(error, Forbidden) else "CLUSTER_UNREACHABLE"
+        trouble = (
+            Trouble(State.WAITING, code, str(error))
+            if waits
+            else Trouble(State.REFUSED, "REFUSED_BY_CLUSTER", error.message)
+        )
+        _note(standing, trouble, spec)
+        if waits:
+            raise
+        return trouble
+    if trouble is not None:
+        _note(standing, trouble, spec)
+    return trouble
+
+
+def _look(gateway: Gateway, spec: NamespaceSpec) -> dict[str, Obj | None]:
+    namespace = gateway.get(Ref("Namespace", spec.name))
+    quota = gateway.get(Ref("ResourceQuota", QUOTA_NAME, spec.name)) if namespace else None
+    return {"Namespace": namespace, "ResourceQuota": quota}
+
+
+def _trouble(
+    standing: NamespaceStanding, spec: NamespaceSpec, found: Mapping[str, Obj | None]
+) -> Trouble | None:
+    """Why nothing may be written, if so."""
+    namespace = found["Namespace"]
+    if namespace is None:
+        if standing.origin == Origin.ADOPTED:
+            return Trouble(
+                State.MISSING,
+                "NAMESPACE_MISSING",
+                f"The namespace {spec.name} is no longer there. Berth did not make it, so it does "
+                "not make it again: create it, or take it from the tenant.",
+            )
+        return None
+    if _leaving(namespace):
+        return Trouble(
+            State.MISSING,
+            "NAMESPACE_MISSING",
+            f"The namespace {spec.name} is being deleted; nothing new can be put into it.",
+        )
+    owner = _owner(namespace)
+    if owner not in ("", spec.tenant):
+        return Trouble(
+            State.REFUSED,
+            "NAMESPACE_OF_ANOTHER",
+            f"The namespace {spec.name} is labelled as another tenant's. Berth does not overrule "
+            "that.",
+        )
+    return None
+
+
+def _write(
+    standing: NamespaceStanding,
+    spec: NamespaceSpec,
+    found: Mapping[str, Obj | None],
+    gateway: Gateway,
+    now: datetime,
+) -> None:
+    wanted = {"Namespace": namespace_patch(spec)}
+    if hard(spec) or found["ResourceQuota"] or "ResourceQuota" in standing.applied:
+        wanted["ResourceQuota"] = quota_object(spec)
+    strange = _changed_by_others(standing, found)
+    made = found["Namespace"] is None
+    written = [kind for kind, obj in wanted.items() if differences(obj, found[kind])]
+    if written:
+        # Said before it is done: whoever dies in between must not take its own work for others'.
+        NamespaceStanding.objects.filter(pk=standing.pk).update(intended=wanted)
+    uid = (found["Namespace"] or {}).get("metadata", {}).get("uid", "")
+    for kind in written:
+        # Under these names only Berth writes, so its values win.
+        taken = gateway.apply(wanted[kind], manager=Manager.TENANT, force=True)
+        uid = taken["metadata"]["uid"] if kind == "Namespace" else uid
+    _in_force(standing, spec, wanted, strange, uid=uid, made=made, now=now)
+    if written:
+        news.publish(["standing"], tenant=spec.tenant)
+
+
+def _changed_by_others(
+    standing: NamespaceStanding, found: Mapping[str, Obj | None]
+) -> dict[str, tuple[str, ...]]:
+    """By kind, what is otherwise than Berth last saw it and last set out to write it."""
+    strange = {}
+    for kind, applied in standing.applied.items():
+        otherwise = differences(applied, found[kind])
+        meant = standing.intended.get(kind)
+        if otherwise and (meant is None or differences(meant, found[kind])):
+            strange[kind] = otherwise
+    return strange
+
+
+@transaction.atomic
+def _in_force(
+    standing: NamespaceStanding,
+    spec: NamespaceSpec,
+    wanted: Mapping[str, Obj],
+    strange: Mapping[str, tuple[str, ...]],
+    *,
+    uid: str,
+    made: bool,
+    now: datetime,
+) -> None:
+    """Records that the cluster has it, and what others had done to it."""
+    fields: dict[str, Any] = {
+        "uid": uid,
+        "state": State.IN_FORCE,
+        "code": "",
+        "why": "",
+        "applied": wanted,
+        "intended": {},
+        "in_force_at": now,
+    }
+    if made or not standing.origin:
+        fields["origin"] = Origin.MADE if made else Origin.ADOPTED
+    if strange:
+        fields["repaired_at"] = now
+    NamespaceStanding.objects.filter(pk=standing.pk).update(**fields)
+    if made:
+        _audit(spec, "namespace.made", f"namespace {spec.name}", {}, now)
+    for kind, seen in strange.items():
+        name = spec.name if kind == "Namespace" else f"{spec.name}/{QUOTA_NAME}"
+        facts = {"seen": list(seen), "who": OBSERVED}
+        _audit(spec, "cluster.repaired", f"{kind} {name}", facts, now)
+
+
+def _audit(
+    spec: NamespaceSpec, action: str, subject: str, facts: Mapping[str, Any], now: datetime
+) -> None:
+    record(
+        action=action, subject=subject, request_id=OBSERVED, at=now, tenant=spec.tenant, facts=facts
+    )
+
+
+def _note(standing: NamespaceStanding, trouble: Trouble, spec: NamespaceSpec) -> None:
+    told = {"state": trouble.state, "code": trouble.code, "why": trouble.why}
+    rows = NamespaceStanding.objects.filter(pk=standing.pk)
+    if rows.exclude(**told).update(**told):
+        news.publish(["standing"], tenant=spec.tenant)
+
+
+def _owner(namespace: Obj) -> str:
+    return str((namespace["metadata"].get("labels") or {}).get(TENANT_LABEL, ""))
+
+
+def _leaving(namespace: Obj) -> bool:
+    return bool(namespace["metadata"].get("deletionTimestamp"))
