@@ -15,6 +15,7 @@ from devices.dra.alike import rows_for, signatures
 from devices.dra.attempt import Fatal, Ready, fatal
 from devices.dra.capacity_requests import NotRepresentable, consumed, fits
 from devices.dra.claims import ALL, EXACT, MOST_DEVICES, Ask, DeviceClass, DeviceKey, Request
+from devices.dra.collector import collector_at_rest
 from devices.dra.constraints import Tracker, tracker
 from devices.dra.nodes import Node
 from devices.dra.quantity import Quantity
@@ -120,7 +121,11 @@ def forecast(
     snapshot: Snapshot, wishes: Sequence[Wish], nodes: Iterable[str] | None = None
 ) -> Forecast:
     """The verdict for all claims of one Pod together, on each node (all nodes by default)."""
-    asked = tuple(wishes)
+    with collector_at_rest():
+        return _forecast(snapshot, tuple(wishes), nodes)
+
+
+def _forecast(snapshot: Snapshot, asked: tuple[Wish, ...], nodes: Iterable[str] | None) -> Forecast:
     try:
         wants: Sequence[Sequence[Sequence[Want]]] = [
             list(_wants(snapshot, number, wish)) for number, wish in enumerate(asked)

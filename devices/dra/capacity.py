@@ -15,6 +15,7 @@ from enum import StrEnum
 from itertools import compress
 
 from devices.dra.claims import DeviceKey
+from devices.dra.collector import collector_at_rest
 from devices.dra.hardware import identities, is_partition, joined
 from devices.dra.leaks import HIDES_DEVICES_IN_USE
 from devices.dra.matching import all_match
@@ -90,7 +91,8 @@ class Capacity:
 
 def capacity(snapshot: Snapshot) -> Capacity:
     """The capacity of a snapshot, computed once."""
-    return snapshot.once("capacity", _capacity)
+    with collector_at_rest():
+        return snapshot.once("capacity", _capacity)
 
 
 #: A device as slice name and position.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from devices.dra.allocate import Forecast, Kind, Verdict, forecast
 from devices.dra.claims import ALL, Constraint, DeviceClass
 from devices.dra.codes import Code, code
+from devices.dra.collector import collector_at_rest
 from devices.dra.constraints import attribute_of
 from devices.dra.funnel import Funnel, funnel
 from devices.dra.matching import all_match
@@ -60,6 +61,13 @@ def explain(
     snapshot: Snapshot, wishes: Sequence[Wish], nodes: Iterable[str] | None = None
 ) -> Explanation:
     """What comes of all claims of one Pod together, on these nodes (all by default), and why."""
+    with collector_at_rest():
+        return _explain(snapshot, wishes, nodes)
+
+
+def _explain(
+    snapshot: Snapshot, wishes: Sequence[Wish], nodes: Iterable[str] | None
+) -> Explanation:
     seen = forecast(snapshot, wishes, nodes)
     groups = tuple(
         NodeGroup(

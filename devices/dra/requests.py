@@ -7,13 +7,13 @@ request's own, and the first that fails on a device ends the attempt only if it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from devices.dra.claims import ALL, Ask, ClaimSpec, DeviceClass, Request
 from devices.dra.matching import Broken, outcomes, selector
-from devices.dra.selector import Fault
+from devices.dra.selector import Fault, Outcome
 from devices.dra.slices import Slice
 from devices.dra.snapshot import Snapshot
 from devices.dra.standing import rule_taints, taints
@@ -102,46 +102,57 @@ class PerSlice(dict[str, Sequence[Value]]):
 
 def answers(snapshot: Snapshot, want: Want) -> PerSlice[Answer]:
     """Which devices the class and the request select."""
-    return snapshot.once(
-        ("answers", want.key), lambda s: PerSlice(lambda piece: _answers(s, want, piece))
-    )
+    return snapshot.once(("answers", want.key), lambda s: PerSlice(_Answers(s, want)))
 
 
 def closed(snapshot: Snapshot, tolerations: tuple[Toleration, ...]) -> PerSlice[bool]:
     """Which devices a taint keeps away from a request with these tolerations."""
 
-    def row(piece: Slice) -> tuple[bool, ...]:
-        if piece.plain and not rule_taints(snapshot, piece):
-            return (False,) * len(piece.devices)
-        return tuple(
-            untolerated(taints(snapshot, piece, device), tolerations) is not None
-            for device in piece.devices
-        )
+    def compute(snapshot: Snapshot) -> PerSlice[bool]:
+        tainted = Snapshot(rules=snapshot.rules, gates=snapshot.gates)
+        return PerSlice(lambda piece: _closed(tainted, tolerations, piece))
 
-    return snapshot.once(("closed", tolerations), lambda s: PerSlice(row))
+    return snapshot.once(("closed", tolerations), compute)
 
 
-def _answers(snapshot: Snapshot, want: Want, piece: Slice) -> tuple[Answer, ...]:
-    row: tuple[Answer, ...] = (True,) * len(piece.devices)
-    sources = ((True, want.device_class.selectors), (False, want.ask.selectors))
-    for of_class, expressions in sources:
-        for index, expression in enumerate(expressions):
-            more = _one(snapshot, of_class, index, expression, piece)
+def _closed(
+    snapshot: Snapshot, tolerations: tuple[Toleration, ...], piece: Slice
+) -> tuple[bool, ...]:
+    if piece.plain and not rule_taints(snapshot, piece):
+        return (False,) * len(piece.devices)
+    return tuple(
+        untolerated(taints(snapshot, piece, device), tolerations) is not None
+        for device in piece.devices
+    )
+
+
+class _Answers:
+    """Selectors of a class and a request, one after the other, as a function of a slice."""
+
+    def __init__(self, snapshot: Snapshot, want: Want) -> None:
+        sources = ((True, want.device_class.selectors), (False, want.ask.selectors))
+        self._steps = [
+            (of_class, index, selector(snapshot, expression), _found(snapshot, expression))
+            for of_class, expressions in sources
+            for index, expression in enumerate(expressions)
+        ]
+
+    def __call__(self, piece: Slice) -> tuple[Answer, ...]:
+        row: tuple[Answer, ...] = (True,) * len(piece.devices)
+        for of_class, index, compiled, found in self._steps:
+            if isinstance(compiled, Broken):
+                failure = Failure(of_class, index, compiled.why, False, compiled.unmodelled)
+                more: Sequence[Answer] = (failure,) * len(piece.devices)
+            else:
+                more = [
+                    Failure(of_class, index, outcome.why) if isinstance(outcome, Fault) else outcome
+                    for outcome in found[piece.name]
+                ]
             row = tuple(
                 [after if now is True else now for now, after in zip(row, more, strict=True)]
             )
-    return row
+        return row
 
 
-def _one(
-    snapshot: Snapshot, of_class: bool, index: int, expression: str | None, piece: Slice
-) -> Sequence[Answer]:
-    compiled = selector(snapshot, expression)
-    if isinstance(compiled, Broken):
-        failure = Failure(of_class, index, compiled.why, False, compiled.unmodelled)
-        return (failure,) * len(piece.devices)
-    found = outcomes(snapshot, compiled.expression)[piece.name]
-    return [
-        Failure(of_class, index, outcome.why) if isinstance(outcome, Fault) else outcome
-        for outcome in found
-    ]
+def _found(snapshot: Snapshot, expression: str | None) -> Mapping[str, Sequence[Outcome]]:
+    return {} if expression is None else outcomes(snapshot, expression)

@@ -71,6 +71,8 @@ class Search:
             return False
         except RecursionError as error:
             raise Fatal("timed out trying to allocate devices", "SEARCH_TOO_LONG") from error
+        finally:  # they refer to the search: without them it is freed at once
+            del self.bounds, self.memory
 
     # The recursion: claim → request → alternative → device
 

@@ -6,9 +6,7 @@ cannot be read. Two snapshots of the same objects are equal, whatever order they
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast
@@ -24,6 +22,7 @@ from devices.dra.claims import (
     read_class,
     read_template,
 )
+from devices.dra.collector import collector_at_rest
 from devices.dra.gates import Gates
 from devices.dra.nodes import Node, read_node
 from devices.dra.pods import Pod, read_pod
@@ -66,7 +65,10 @@ class Snapshot:
     memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def once(self, key: Hashable, compute: Callable[[Snapshot], Value]) -> Value:
-        """A derived value, computed once for this snapshot; a second thread may compute it too."""
+        """A derived value, computed once for this snapshot; a second thread may compute it too.
+
+        The value must not refer to the snapshot: a cycle would keep both in memory for long.
+        """
         if key not in self.memo:
             self.memo[key] = compute(self)
         return cast(Value, self.memo[key])
@@ -108,20 +110,8 @@ def read_json(
     """
     decode = msgspec.json.Decoder().decode
     pairs = ((kind, decode(item)) for kind, items in kinds.items() for item in items)
-    with _collector_at_rest():
+    with collector_at_rest():
         return read_kinds(pairs, gates=gates, taken=taken)
-
-
-@contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Millions of small values are made here, none is garbage, and looking for it costs as much."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def read_kinds(
