@@ -185,9 +185,17 @@ def expire_due(now: datetime) -> int:
 
 def usable(tenant: Tenant, template: str, now: datetime) -> QuerySet[Grant]:
     """Grants with which a tenant may ask for a template now."""
-    return Grant.objects.filter(
-        taker=tenant, template=template, state=State.ACCEPTED, ends_at__gt=now
-    ).select_related("giver")
+    return _in_force(tenant, now).filter(template=template)
+
+
+def usable_by_id(tenant: Tenant, public_id: str, now: datetime) -> Grant | None:
+    """One of a tenant's grants that may be used now, whatever its template."""
+    return _in_force(tenant, now).filter(public_id=public_id).first()
+
+
+def _in_force(tenant: Tenant, now: datetime) -> QuerySet[Grant]:
+    rows = Grant.objects.filter(taker=tenant, state=State.ACCEPTED, ends_at__gt=now)
+    return rows.select_related("giver")
 
 
 def use(

@@ -172,6 +172,14 @@ STATUSES: dict[str, Status] = {
     "info": Status(Tone.RUN, "info", "Note"),
     "warning": Status(Tone.WAIT, "warn", "Mind"),
     "error": Status(Tone.FAIL, "fail", "Refused"),
+    # Grants (revoked and expired stand below).
+    "offered": Status(
+        Tone.WAIT, "grant", "Offered", "The giver said yes.", "An owner of the namespace answers."
+    ),
+    "accepted": Status(
+        Tone.OK, "ok", "Accepted", "Both sides said yes.", "Its date, or one side ends it."
+    ),
+    "declined": Status(Tone.NONE, "x", "Declined", "The taker said no."),
     # Tokens.
     "valid": Status(Tone.OK, "ok", "Valid"),
     "expired": Status(Tone.NONE, "none", "Expired"),
