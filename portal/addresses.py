@@ -28,7 +28,7 @@ def client_address(request: HttpRequest, *, proxies: int) -> str:
 
 
 def networks(texts: Iterable[str]) -> list[Network]:
-    """Ranges such as 10.20.0.0/16, or single addresses; `ValueError` carries a text that is none."""
+    """Ranges such as 10.20.0.0/16, or single addresses; `ValueError` carries what is none."""
     found = []
     for text in texts:
         try:

@@ -163,8 +163,6 @@ CELERY_BEAT_SCHEDULE = {
     "look at rows nobody looked at": {"task": "devices.tasks.sweep_claims", "schedule": 30.0},
     "judge forecasts": {"task": "devices.tasks.judge_forecasts", "schedule": 30.0},
     "forget stage times": {"task": "devices.tasks.forget_stage_times", "schedule": 86_400.0},
-    "judge forecasts": {"task": "devices.tasks.judge_forecasts", "schedule": 30.0},
-    "forget stage times": {"task": "devices.tasks.forget_stage_times", "schedule": 86_400.0},
     "end approvals in time": {
         "task": "portal.approvals.tasks.expire_approvals",
         "schedule": 60.0,
@@ -224,6 +222,7 @@ SOCIALACCOUNT_ADAPTER = "tenants.accounts.CompanyAccounts"
 SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
 SOCIALACCOUNT_EMAIL_REQUIRED = False
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
+MFA_TOTP_ISSUER = "Berth"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 USERSESSIONS_TRACK_ACTIVITY = True
 

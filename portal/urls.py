@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from allauth.account import views as account
+from allauth.mfa.base import views as mfa
+from allauth.mfa.totp import views as totp
 from allauth.socialaccount import views as social
 from allauth.socialaccount.providers.openid_connect import views as openid
 from django.contrib.auth.decorators import login_required
@@ -12,7 +14,7 @@ from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSpli
 from devices.api import urls as devices_api
 from devices.views import ask, catalogue, claims, events, home
 from tenants.api import urls as tenants_api
-from tenants.views import company, tokens
+from tenants.views import accounts, company, tokens
 
 handler403 = "portal.ui.refusals.forbidden"
 handler404 = "portal.ui.refusals.not_found"
@@ -29,7 +31,8 @@ account_pages = [
     path("logout/", account.logout, name="account_logout"),
     path("inactive/", account.account_inactive, name="account_inactive"),
     path("reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
-    path("password/change/", account.password_change, name="account_change_password"),
+    path("password/change/", accounts.password_change, name="account_change_password"),
+    path("sessions/<int:pk>/end/", accounts.end_session, name="session-end"),
     path("company/cancelled/", social.login_cancelled, name="socialaccount_login_cancelled"),
     path("company/error/", social.login_error, name="socialaccount_login_error"),
     path("oidc/<slug:provider_id>/login/", company.login, name="openid_connect_login"),
@@ -38,13 +41,23 @@ account_pages = [
     ),
 ]
 
+# The company's provider asks for its own second factor; its people need none here.
+second_factor = [
+    path("", accounts.local_account(mfa.index), name="mfa_index"),
+    path("authenticate/", mfa.authenticate, name="mfa_authenticate"),
+    path("reauthenticate/", mfa.reauthenticate, name="mfa_reauthenticate"),
+    path("totp/activate/", accounts.local_account(totp.activate_totp), name="mfa_activate_totp"),
+    path("totp/deactivate/", totp.deactivate_totp, name="mfa_deactivate_totp"),
+    path("recovery-codes/", include("allauth.mfa.recovery_codes.urls")),
+]
+
 urlpatterns = [
     path("", home.home, name="home"),
     path("account/tokens/", tokens.tokens, name="tokens"),
     path("account/tokens/<slug:prefix>/revoke/", tokens.revoke, name="token-revoke"),
     path("account/sessions/", include("allauth.usersessions.urls")),
     path("account/", include(account_pages)),
-    path("account/2fa/", include("allauth.mfa.urls")),
+    path("account/2fa/", include(second_factor)),
     path("t/<slug:slug>/", home.tenant_home, name="tenant-home"),
     path("t/<slug:slug>/catalogue/", catalogue.catalogue, name="catalogue"),
     path("t/<slug:slug>/ask/<slug:template>/", ask.ask, name="request-new"),
