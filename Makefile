@@ -9,6 +9,9 @@ PORT = 8000
 # Which tests: make test ARGS="tests/tenants -x"
 ARGS =
 
+# Two test processes: most tests wait for a cluster. One: make test ARGS="-n 0"
+WORKERS = -n 2 --dist loadfile --no-loadscope-reorder
+
 RUN = .venv/bin/python
 PYTEST = $(RUN) -m pytest
 SHORT = -m 'not long and not bench and not agreement' --durations 20 --durations-min 5
@@ -32,14 +35,14 @@ demo-reset: $(READY) ## stop the demo and forget its data
 
 test: $(READY) check ## check, then every test except the long ones (ARGS= for pytest)
 	@$(RUN) -I playground/environment.py chromium
-	@$(RUN) -m playground build --release 1.37.2
+	@$(RUN) -m playground build --release 1.37.2 --real-nodes
 	@$(RUN) -m playground build --release 1.36.3
-	@$(PYTEST) $(SHORT) $(ARGS)
+	@$(PYTEST) $(SHORT) $(WORKERS) $(ARGS)
 
 test-long: $(READY) ## the tests that take many minutes
 	@$(RUN) -I playground/environment.py chromium
-	@$(RUN) -m playground build --release 1.37.2
-	@$(RUN) -m playground build --release 1.36.3
+	@$(RUN) -m playground build --release 1.37.2 --real-nodes
+	@$(RUN) -m playground build --release 1.36.3 --real-nodes
 	@$(PYTEST) -m long --timeout 7200 $(ARGS)
 
 check: $(READY) ## style, types, floors, migrations, deployment settings

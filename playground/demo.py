@@ -24,8 +24,9 @@ from playground import demo_cluster, demo_programs
 from playground.build import PlaygroundError, binary_path
 from playground.demo_folder import Prepared, only_one, reset, secret_key
 from playground.ports import is_free
+from playground.realnodes import guard, parts
 from playground.services import Services
-from playground.supervisor import Supervisor, clear_leftovers, last_lines, log_path
+from playground.supervisor import Program, Supervisor, clear_leftovers, last_lines, log_path
 from playground.terminal import Terminal
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reset", action="store_true", help="stop it and forget its data")
     parser.add_argument("--fleet", default="demo", help="scenario of the simulated machines")
     parser.add_argument(
+        "--real-nodes", type=int, default=0, metavar="N", help="N nodes with a real kubelet, too"
+    )
+    parser.add_argument(
         "--proxy", action="store_true", help="lead Berth through the proxy that makes api-* faults"
     )
 
@@ -58,7 +62,13 @@ def run(options: argparse.Namespace) -> int:
         if options.reset:
             reset(folder)
         else:
-            Demo(folder, options.port, options.fleet, proxy=options.proxy).run()
+            Demo(
+                folder,
+                options.port,
+                options.fleet,
+                proxy=options.proxy,
+                real_nodes=options.real_nodes,
+            ).run()
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise PlaygroundError(
@@ -76,11 +86,14 @@ def run(options: argparse.Namespace) -> int:
 class Demo:
     """One demo in one folder, on one port."""
 
-    def __init__(self, folder: Path, port: int, fleet: str, *, proxy: bool = False):
+    def __init__(
+        self, folder: Path, port: int, fleet: str, *, proxy: bool = False, real_nodes: int = 0
+    ):
         self.folder = folder
         self.port = port
         self.fleet = fleet
         self.proxy = proxy
+        self.real_nodes = real_nodes
         self.address = f"http://localhost:{port}"
         self.terminal = Terminal()
         self.services = Services(folder)
@@ -95,6 +108,7 @@ class Demo:
                 self.check()
                 self.start_portal()
                 self.start_cluster()
+                self.start_real_nodes()
                 self.guard()
             except Stopped:
                 pass
@@ -166,13 +180,31 @@ class Demo:
 
     def _start_fleet(self) -> None:
         """Returns when its machines are up, which it says in its log."""
-        log = log_path(self.folder, "fleet")
+        program = demo_programs.fleet(self.folder, self.fleet, real_nodes=bool(self.real_nodes))
+        self._start_and_hear(program, "are up")
+
+    def start_real_nodes(self) -> None:
+        """Where this machine can have none, one sentence says so and the demo goes on."""
+        if not self.real_nodes:
+            return
+        if reason := parts.why_not():
+            self.terminal.say(reason)
+            return
+        if not parts.is_built():
+            self.terminal.say("Kubelet and containerd are built now, once for this machine.")
+        program = demo_programs.real_nodes(self.folder, self.real_nodes, self.fleet)
+        with self.terminal.step("real nodes"):
+            self._start_and_hear(program, guard.READY)
+
+    def _start_and_hear(self, program: Program, words: str) -> None:
+        """Starts a program; returns when it has said `words` in its log."""
+        log = log_path(self.folder, program.name)
         before = log.stat().st_size if log.exists() else 0
-        self.supervisor.start(demo_programs.fleet(self.folder, self.fleet))
+        self.supervisor.start(program)
         with log.open("rb") as said:
             said.seek(before)
             heard = b""
-            while b" are up" not in heard:
+            while words.encode() not in heard:
                 self.supervisor.look()
                 time.sleep(LOOK_EVERY)
                 heard += said.read()

@@ -18,6 +18,7 @@ from typing import IO
 from playground import demo_cluster
 from playground.build import PlaygroundError
 from playground.controlplane import ControlPlane
+from playground.realnodes import nodes
 from playground.supervisor import clear_leftovers, write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,7 +61,9 @@ def reset(folder: Path, say: Callable[[str], None] = print) -> None:
     with (folder / "lock").open("a+") as lock:
         _take_over(lock)
         clear_leftovers(folder)
-        ControlPlane(demo_cluster.plane_folder(folder)).stop()
+        plane = ControlPlane(demo_cluster.plane_folder(folder))
+        nodes.wipe(plane)
+        plane.stop()
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)

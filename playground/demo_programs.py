@@ -84,10 +84,17 @@ def cluster(folder: Path, *, proxy: bool = False) -> Program:
     )
 
 
-def fleet(folder: Path, scenario: str) -> Program:
-    """The simulated machines."""
+def fleet(folder: Path, scenario: str, *, real_nodes: bool = False) -> Program:
+    """The simulated machines; with `real_nodes` their drivers run on real ones, too."""
+    more = ["--real-nodes"] if real_nodes else []
     place = str(plane_folder(folder))
-    return _python("fleet", "-m", "playground", "fleet", "up", scenario, "--folder", place)
+    return _python("fleet", "-m", "playground", "fleet", "up", scenario, "--folder", place, *more)
+
+
+def real_nodes(folder: Path, count: int, scenario: str) -> Program:
+    """The machines whose kubelets are real, beside the simulated ones."""
+    place = str(plane_folder(folder))
+    return _python("realnodes", "-m", "playground.realnodes.guard", place, str(count), scenario)
 
 
 def _python(

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -29,6 +30,7 @@ from playground.fleet.scale import FULL, Size
 from playground.fleet.site import gateway
 from playground.fleet.spec import SCENARIOS, SpecError
 from playground.plane_command import FOLDER
+from playground.realnodes import described, nodes
 from playground.supervisor import write_whole
 
 STOP_WITHIN = 5.0
@@ -43,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     up = actions.add_parser("up", help="run a scenario until Ctrl-C")
     up.add_argument("scenario", help="a scenario's name, or the path of a fleet file")
+    up.add_argument(
+        "--real-nodes", action="store_true", help="drivers for real nodes, though none is there yet"
+    )
     down = actions.add_parser("down", help="stop the fleet; the cluster's objects stay")
     status = actions.add_parser("status", help="machines, drivers and Pods of the fleet")
     scale_ = actions.add_parser("scale", help="write a cluster of any size; nothing lives in it")
@@ -58,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     """Returns the exit code. Raises PlaygroundError with a sentence for people."""
     match options.action:
         case "up":
-            return _up(options.scenario, options.folder)
+            return _up(options.scenario, options.folder, options.real_nodes)
         case "down":
             _down(options.folder)
         case "status":
@@ -82,7 +87,7 @@ def mailbox(folder: Path) -> Mailbox:
     return Mailbox(folder / "fleet" / "mail")
 
 
-def _up(scenario: str, folder: Path) -> int:
+def _up(scenario: str, folder: Path, real_nodes: bool) -> int:
     """Runs in the foreground; ends in order by SIGTERM or Ctrl-C."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     plane = ControlPlane.open(folder)
@@ -95,7 +100,10 @@ def _up(scenario: str, folder: Path) -> int:
     signal.signal(signal.SIGINT, end)
     with _alone(folder):
         try:
-            fleet = Fleet(scenario, plane)
+            if real_nodes or nodes.known(plane):
+                fleet = Fleet(scenario, plane, objects=partial(described.objects, plane=plane))
+            else:
+                fleet = Fleet(scenario, plane)
         except SpecError as error:
             raise PlaygroundError(str(error)) from error
         letters = Mailbox(folder / "fleet" / "mail")

@@ -1,4 +1,7 @@
-"""`python -m playground` build, up, down, status and kubeconfig: a control plane that stays."""
+"""`python -m playground` build, up, down, status and kubeconfig: a control plane that stays.
+
+Where real nodes are asked for, they stay beside it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from playground.build import DEFAULT_RELEASE, Progress, build, releases
 from playground.components import COMPONENTS, PROXY
 from playground.controlplane import ControlPlane
 from playground.identities import ADMIN, ADMIN_GROUP
+from playground.realnodes import described, nodes, parts
 
 FOLDER = Path(".run") / "playground"
 
@@ -19,12 +23,20 @@ FOLDER = Path(".run") / "playground"
 def build_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--release", choices=_release_words(), help=f"default {DEFAULT_RELEASE}")
     parser.add_argument("--all", action="store_true", help="every release, newest first")
+    parser.add_argument(
+        "--real-nodes", action="store_true", help="kubelet and containerd for real nodes, too"
+    )
 
 
 def run_build(options: argparse.Namespace) -> int:
     chosen = releases() if options.all else (options.release or DEFAULT_RELEASE,)
     for release in chosen:
         print(build(release, _show), flush=True)
+        if options.real_nodes and not (reason := parts.why_not()):
+            made = parts.build(release, _show)
+            print(f"{made.kubelet}\n{made.containerd}", flush=True)
+        elif options.real_nodes:
+            print(reason, file=sys.stderr)
     return 0
 
 
@@ -37,6 +49,10 @@ def up_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--emulated-version", metavar="1.35", help="serve what that minor serves")
     parser.add_argument("--without", action="append", choices=COMPONENTS, help="leave a part out")
     parser.add_argument("--proxy", action="store_true", help="with the proxy that makes faults")
+    parser.add_argument(
+        "--real-nodes", type=int, default=0, metavar="N", help="N nodes with a real kubelet"
+    )
+    parser.add_argument("--scenario", default="demo", help="whose group `real` describes them")
 
 
 def run_up(options: argparse.Namespace) -> int:
@@ -55,8 +71,19 @@ def run_up(options: argparse.Namespace) -> int:
         )
     plane.start(tell=_show)
     print(f"Kubernetes {plane.release} answers at {plane.url}")
+    if options.real_nodes:
+        _start_real_nodes(plane, options.real_nodes, options.scenario)
     print(f"export KUBECONFIG={shlex.quote(str(plane.admin_kubeconfig))}")
     return 0
+
+
+def _start_real_nodes(plane: ControlPlane, count: int, scenario: str) -> None:
+    """Where the machine can have none one sentence says so, and everything else goes on."""
+    if reason := parts.why_not():
+        print(reason, file=sys.stderr)
+        return
+    for node in nodes.start(plane, count, described.spec_of(scenario), tell=_show):
+        print(f"Node {node.name} is Ready, with a real kubelet {node.release}")
 
 
 def down_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,8 +94,10 @@ def down_arguments(parser: argparse.ArgumentParser) -> None:
 def run_down(options: argparse.Namespace) -> int:
     plane = ControlPlane.open(options.folder)
     if options.wipe:
+        nodes.wipe(plane)
         plane.wipe()
     else:
+        nodes.stop(plane)
         plane.stop()
     return 0
 
@@ -86,6 +115,11 @@ def run_status(options: argparse.Namespace) -> int:
     for name, state in states.items():
         pid = pids.get(name)
         print(f"  {name:24} {state:8}" + (f" pid {pid}, {_memory(pid)}" if pid else ""))
+    for node in nodes.known(plane):
+        pid = node.kubelet_pid
+        state = "running" if pid else "stopped"
+        words = f" kubelet pid {pid}, {_memory(pid)}" if pid else ""
+        print(f"  {'real node ' + node.name:24} {state:8}{words}")
     return 0 if set(states.values()) == {"running"} else 1
 
 

@@ -11,8 +11,25 @@ import pytest
 from pytest_django import Settings
 
 from tests.playground.plane import plane, plane_136, plane_137, start_plane
+from tests.playground.realnode import (
+    real_ground,
+    real_node,
+    real_nodes,
+    real_plane,
+    start_real_node,
+)
 
-__all__ = ["plane", "plane_136", "plane_137", "start_plane"]
+__all__ = [
+    "plane",
+    "plane_136",
+    "plane_137",
+    "real_ground",
+    "real_node",
+    "real_nodes",
+    "real_plane",
+    "start_plane",
+    "start_real_node",
+]
 
 ROOT = Path(__file__).parent.parent
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from playground.fleet.turns import Turns
 log = logging.getLogger(__name__)
 
 Obj = dict[str, Any]
+Objects = Callable[[FleetSpec], Iterable[Obj]]
 
 MANAGER = "playground-fleet"
 KINDS = ("Node", "ResourceSlice", "ResourceClaim", "Pod")
@@ -36,14 +38,21 @@ RECORD = Ref("ConfigMap", "playground-fleet", "kube-system")
 class Fleet:
     """`start` makes the cluster's objects and sets every machine going; `stop` freezes them.
 
-    A fleet that starts over a cluster that has seen it before goes on where it was.
+    A fleet that starts over a cluster that has seen it before goes on where it was. `objects` are
+    what vendors' charts install; those that real nodes run too are `realnodes.described.objects`.
     """
 
     def __init__(
-        self, spec: FleetSpec | str | Path, plane: ControlPlane, *, workers: int = 6
+        self,
+        spec: FleetSpec | str | Path,
+        plane: ControlPlane,
+        *,
+        workers: int = 6,
+        objects: Objects = install.objects,
     ) -> None:
         self.spec = spec if isinstance(spec, FleetSpec) else load(spec)
         self.plane = plane
+        self._objects = objects
         identities = Identities(plane)
         self.site = Site(
             plane=plane,
@@ -94,7 +103,7 @@ class Fleet:
         Those that are marked as last wait until all others were bound to a node.
         """
         if not self._installed:
-            for one in install.objects(self.spec):
+            for one in self._objects(self.spec):
                 self._apply(one)
             self._installed = True
         mark = hashlib.sha256(msgspec.json.encode(self.spec.workloads)).hexdigest()[:16]

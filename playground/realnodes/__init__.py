@@ -1,0 +1,1 @@
+"""Real nodes beside the simulated ones: kubelet, containerd and runc on this machine."""
