@@ -7,7 +7,7 @@ neighbours, which know no database.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from devices.cluster_link import ClusterLink, cluster_link
 from devices.dra.objects import ClaimWish, Shape
 from devices.dra.podverdict import waiting
 from devices.dra.status import Status
-from devices.dra.template import Draft, Template, Value, build
+from devices.dra.template import BadValue, Draft, Template, Value, answers, build
 from devices.history import Usual, usual_times
 from devices.judging import judge
 from devices.models import Claim, Forecast, Offer
@@ -34,6 +34,22 @@ from tenants.models import Tenant
 LOOK_BACK: Final = timedelta(days=30)
 #: The scheduler's word for everything that has to do with devices; the rules say which it is.
 VAGUE: Final = "NO_MATCHING_DEVICE_FREE"
+#: Reasons of a waiting Pod that the rules can explain further, beside those of devices.
+EXPLAINED: Final = frozenset(
+    {
+        VAGUE,
+        "CLASS_MISSING",
+        "CONSTRAINT_NOT_SATISFIED",
+        "NODE_CLOSED",
+        "NODE_RESOURCES_SHORT",
+        "NODE_TAINTED",
+        "NOT_SCHEDULED_YET",
+        "POOL_INCOMPLETE",
+        "POOL_INVALID",
+        "SELECTOR_FAILS",
+        "SELECTOR_NO_SUCH_KEY",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +130,21 @@ def pending(
         if pod is not None and waiting(pod):
             return of_pod(seen, pod, mine), seen
     return of_wishes(seen, [wish_of(claim.wish())], mine), seen
+
+
+def nearest_to(claim: Claim, seen: Picture) -> tuple[Alternative, ...]:
+    """Other answers to the questions of the claim's own template version that fit now."""
+    template = claim.version.read()
+    wish = claim.wish()
+
+    def asked(draft: Draft) -> ClaimWish:
+        return replace(wish, devices=draft.devices, matches=draft.matches)
+
+    try:
+        values = answers(template, claim.values)
+    except BadValue:
+        return ()  # an answer of that time is none of its options any more
+    return alternatives(seen, template, values, asked)
 
 
 def refined(claim: Claim, status: Status) -> str:

@@ -18,6 +18,7 @@ from devices.dra.lifecycle import State
 from devices.models import Claim
 from devices.searches import search_of
 from devices.snippets import calls, manifests, wish_yaml
+from devices.views.forecasts import claim_page
 from portal.request_ids import request_id_of
 from portal.ui.htmx import wants_partial
 from tenants.access import Access, tenant_for
@@ -105,6 +106,7 @@ def find(request: HttpRequest, slug: str, public_id: str) -> tuple[Access, Claim
 
 def _live(access: Access, row: Claim) -> dict[str, Any]:
     return {
+        **claim_page(access, row),
         "access": access,
         "claim": row,
         "events": row.events.all()[:50],

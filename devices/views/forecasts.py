@@ -12,10 +12,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from devices.alternatives import Alternative
+from devices.claimfacts import cluster_events, device_facts, pod_times
+from devices.dra.codes.devices import CODES as CODES_OF_DEVICES
+from devices.dra.lifecycle import State
 from devices.dra.objects import ClaimWish
 from devices.dra.template import Value
-from devices.forecast import Advice, advise, routed
+from devices.forecast import EXPLAINED, Advice, advise, nearest_to, pending, routed
 from devices.forms import PARAMETER
+from devices.history import classes_of, usual_times
 from devices.models import Claim, ClassWords, TemplateVersion
 from devices.snippets import extended_pod
 from devices.telling import told, waiting
@@ -96,3 +100,56 @@ def in_words(advice: Advice, mine: frozenset[str]) -> dict[str, Any]:
         "told": told(advice.found, mine, names),
         "waits": waiting(advice.found, mine),
     }
+
+
+def claim_page(access: Access, claim: Claim) -> dict[str, Any]:
+    """What the live part of a claim's page shows beside the row."""
+    mine = frozenset(access.tenant.namespaces.values_list("name", flat=True))
+    facts = device_facts(claim, mine)
+    devices = [
+        (device, facts.get((device["driver"], device["pool"], device["device"])))
+        for device in claim.placed
+    ]
+    now = timezone.now()
+    page = {
+        "devices": devices,
+        "times": pod_times(claim, now),
+        "said_by_cluster": cluster_events(claim),
+        "again": _again(access, claim, claim.values),
+    }
+    if claim.state == State.PENDING:
+        page |= _why_pending(access, claim, mine)
+    return page
+
+
+def _why_pending(access: Access, claim: Claim, mine: frozenset[str]) -> dict[str, Any]:
+    """The explanation, where it is about devices or the node; other reasons stand on the row."""
+    if claim.code not in CODES_OF_DEVICES and claim.code not in EXPLAINED:
+        return {}
+    found = pending(claim, mine)
+    if found is None:
+        return {}
+    why, seen = found
+    names = dict(ClassWords.objects.values_list("device_class", "display_name"))
+    nearest: tuple[Alternative, ...] = ()
+    if not why.fits:
+        nearest = nearest_to(claim, seen)
+    return {
+        "why": why,
+        "as_of": seen.as_of,
+        "told": told(why, mine, names),
+        "waits": waiting(why, mine),
+        "links": [Link(one, _again(access, claim, one.values)) for one in nearest],
+        "usual": usual_times(classes_of(claim), timezone.now())["wait"],
+    }
+
+
+def _again(access: Access, claim: Claim, values: Mapping[str, Value]) -> str:
+    """The address of the form of this claim's template, filled in."""
+    return form_address(
+        access.tenant.slug,
+        claim.version.template.slug,
+        values,
+        namespace=claim.namespace.name,
+        name=claim.name,
+    )

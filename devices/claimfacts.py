@@ -1,0 +1,149 @@
+"""What a claim's page and its API resource show beside the row: stage times, health, who shares,
+and what the cluster said. Reads the mirror and the history; a constant number of queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Q
+
+from devices import consumers
+from devices.dra.claims import DeviceKey
+from devices.dra.events import Event, read_event
+from devices.dra.podstatus import read_pod_status
+from devices.dra.usage import usage
+from devices.history import SPANS, Usual, usual_times
+from devices.models import Claim, Observed, StageTimes
+from devices.warm import warm
+
+#: How many Pods' times, and how many events, are shown.
+MOST_PODS: Final = 5
+MOST_EVENTS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class StageTook:
+    """One stage of one Pod: when it was reached and what it took, in seconds; None where nobody
+    knows. ``observed`` says that Berth timed it, not the cluster.
+    """
+
+    word: str
+    at: datetime | None
+    took: float | None
+    observed: bool
+    usual: Usual
+
+    @property
+    def late(self) -> bool:
+        """Longer than 95 of 100 of its kind."""
+        p95 = self.usual.p95
+        return self.took is not None and p95 is not None and self.took > p95
+
+
+@dataclass(frozen=True, slots=True)
+class PodTimes:
+    """One Pod's way through the stages, from its making to its release."""
+
+    pod: str
+    created: datetime
+    stages: tuple[StageTook, ...]
+    released: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event of the cluster; ``forgotten`` says that the cluster itself no longer has it."""
+
+    event: Event
+    forgotten: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """What is known of one device that a claim holds.
+
+    ``health`` is what the kubelet says in the Pod's status, empty where it says nothing. ``yours``
+    are other claims of the viewer's that share it, ``others`` how many of other tenants do; None
+    where the cluster was never seen.
+    """
+
+    health: str
+    message: str
+    yours: tuple[str, ...]
+    others: int | None
+
+
+def pod_times(claim: Claim, now: datetime) -> tuple[PodTimes, ...]:
+    """The newest Pods' ways, each stage against what is usual for these classes; two queries."""
+    rows = list(StageTimes.objects.filter(claim=claim).order_by("-created_at", "-pk")[:MOST_PODS])
+    usual = usual_times(rows[0].classes, now) if rows else {}
+    return tuple(
+        PodTimes(row.pod, row.created_at, tuple(_stages(row, usual)), row.released_at)
+        for row in rows
+    )
+
+
+def _stages(row: StageTimes, usual: Mapping[str, Usual]) -> list[StageTook]:
+    found = []
+    for word, (start, end) in SPANS.items():
+        if word == "wait":
+            continue
+        began, ended = getattr(row, start), getattr(row, end)
+        took = None
+        if began is not None and ended is not None:
+            seconds = (ended - began).total_seconds()
+            # Stamps of the cluster are whole seconds; one that comes before is no time at all.
+            took = max(seconds, 0.0) if seconds >= -1 else None
+        found.append(StageTook(word, ended, took, end in row.observed, usual[word]))
+    return found
+
+
+def device_facts(claim: Claim, mine: Collection[str]) -> dict[DeviceKey, DeviceFacts]:
+    """By driver, pool and device, for every device that the claim holds."""
+    if not claim.placed:
+        return {}
+    names = sorted({claim.object_name, *(device["claim"] for device in claim.placed)})
+    said: dict[str, tuple[str, str]] = {}
+    for pod in consumers.pods_of_claim(claim.namespace.name, claim.public_id, names):
+        for health in read_pod_status(pod).health:
+            said[health.resource] = (health.health, health.message)
+    seen = warm()
+    own = {f"{claim.namespace.name}/{name}" for name in names}
+    found = {}
+    for device in claim.placed:
+        key = (device["driver"], device["pool"], device["device"])
+        health, message = said.get("/".join(key), ("", ""))
+        yours: tuple[str, ...] = ()
+        others: int | None = None
+        if seen is not None:
+            sharers = [str(one) for one in usage(seen.now).holders(key) if str(one) not in own]
+            yours = tuple(name for name in sharers if name.partition("/")[0] in mine)
+            others = len(sharers) - len(yours)
+        found[key] = DeviceFacts(health, message, yours, others)
+    return found
+
+
+def cluster_events(claim: Claim) -> tuple[Told, ...]:
+    """What the cluster said about the claim, its template and its Pods, newest first.
+
+    Kubernetes forgets events after an hour; the mirror keeps them for a week, of Pods that are gone
+    as well.
+    """
+    about = {claim.object_uid} - {""}
+    about |= set(StageTimes.objects.filter(claim=claim).values_list("pod_uid", flat=True)[:200])
+    about |= set(
+        Observed.objects.filter(
+            Q(kind="ResourceClaim") | Q(kind="Pod"), claim=claim.public_id
+        ).values_list("uid", flat=True)[:200]
+    )
+    rows = Observed.objects.filter(kind="Event", owner_uid__in=about).order_by("-seen_at")
+    told = [Told(read_event(row.obj), row.gone_at is not None) for row in rows[:MOST_EVENTS]]
+    return tuple(sorted(told, key=_moment, reverse=True))
+
+
+def _moment(told: Told) -> float:
+    return told.event.last.timestamp() if told.event.last else 0.0
