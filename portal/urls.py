@@ -12,7 +12,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
 from devices.api import urls as devices_api
-from devices.views import ask, catalogue, claims, events, home
+from devices.views import ask, catalogue, claims, events, home, learn
 from tenants.api import urls as tenants_api
 from tenants.views import accounts, company, tokens
 
@@ -65,6 +65,11 @@ urlpatterns = [
     path("t/<slug:slug>/claims/", claims.claims, name="claims"),
     path("t/<slug:slug>/claims/<slug:public_id>/", claims.claim, name="claim"),
     path("t/<slug:slug>/claims/<slug:public_id>/release/", claims.release, name="claim-release"),
+    path(
+        "t/<slug:slug>/how-allocation-works/",
+        learn.how_allocation_works,
+        name="how-allocation-works",
+    ),
     path("t/<slug:slug>/events/", events.events, name="events"),
     path("api/v1/", include((devices_api.urlpatterns, "api"))),
     path("api/v1/", include((tenants_api.urlpatterns, "tenants-api"))),
