@@ -5,13 +5,17 @@
 //	{"features": ["DRADeviceTaints", …],
 //	 "objects": [DeviceClass, ResourceSlice, ResourceClaim, Node, DeviceTaintRule, …],
 //	 "questions": [{"id": "1", "node": "n1", "claims": [ResourceClaim, …], "seconds": 10},
-//	               {"id": "2", "expression": "device.driver == …", "driver": "…", "device": {…}}]}
+//	               {"id": "2", "expression": "device.driver == …", "driver": "…", "device": {…}},
+//	               {"id": "3", "nodes": ["n1", "n2", …], "claims": [ResourceClaim, …]}]}
 //
 //	{"id": "1", "verdict": "OK", "devices": [[{"request": "r", "driver": …, "pool": …, "device": …}]]}
 //	{"id": "2", "verdict": "true", "cost": 12, "maxCost": 40, "refused": ""}
+//	{"id": "3", "verdict": "OK", "fits": 2, "nanoseconds": 1200000}
 //
 // A verdict for claims is OK, NO, NODE_ERROR, FATAL or TIMEOUT; for an expression true, false,
-// runtime-error or compile-error, and "refused" says why the API server would not take it anew.
+// runtime-error or compile-error, and "refused" says why the API server would not take it anew. A
+// question with several nodes is asked as the scheduler asks for one Pod: one allocator, one node
+// after the other; the answer counts the nodes that fit and the time it took, without reading.
 package main
 
 import (
@@ -39,6 +43,7 @@ func init() { parts["oracle"] = oracle }
 type question struct {
 	ID         string                       `json:"id"`
 	Node       string                       `json:"node"`
+	Nodes      []string                     `json:"nodes"`
 	Claims     []*resourceapi.ResourceClaim `json:"claims"`
 	Seconds    float64                      `json:"seconds"`
 	Expression string                       `json:"expression"`
@@ -63,6 +68,8 @@ type answer struct {
 	Cost    uint64     `json:"cost,omitempty"`
 	MaxCost uint64     `json:"maxCost,omitempty"`
 	Refused string     `json:"refused,omitempty"`
+	Fits    int        `json:"fits,omitempty"`
+	Nanos   int64      `json:"nanoseconds,omitempty"`
 }
 
 type objectSet struct {
@@ -128,9 +135,12 @@ func answerAll(in io.Reader, out io.Writer) error {
 		cache := cel.NewCache(1000, celFeatures(on))
 		for _, q := range input.Questions {
 			var reply answer
-			if q.Expression != "" {
+			switch {
+			case q.Expression != "":
 				reply = evaluate(q, on)
-			} else {
+			case len(q.Nodes) > 0:
+				reply = set.allocateOnEach(q, on, cache)
+			default:
 				reply = set.allocate(q, on, cache)
 			}
 			if err := encoder.Encode(reply); err != nil {
@@ -282,6 +292,35 @@ func (set *objectSet) allocate(q question, on sets.Set[string], cache *cel.Cache
 		}
 		reply.Devices = append(reply.Devices, devices)
 	}
+	return reply
+}
+
+// allocateOnEach asks one allocator about every node, as the scheduler does for one Pod.
+func (set *objectSet) allocateOnEach(q question, on sets.Set[string], cache *cel.Cache) answer {
+	ctx := context.Background()
+	inUse := set.inUse(on)
+	reply := answer{ID: q.ID, Verdict: "NO"}
+	began := time.Now()
+	allocator, err := structured.NewAllocator(ctx, allocatorFeatures(on), inUse, set.classes, set.slices, cache)
+	if err != nil {
+		return answer{ID: q.ID, Verdict: "FATAL", Text: err.Error()}
+	}
+	for _, name := range q.Nodes {
+		node := set.nodes[name]
+		if node == nil {
+			node = &v1.Node{}
+			node.Name = name
+		}
+		results, err := allocator.Allocate(ctx, node, q.Claims)
+		if err != nil && !errors.Is(err, structured.ErrFailedAllocationOnNode) {
+			return answer{ID: q.ID, Verdict: "FATAL", Text: err.Error()}
+		}
+		if err == nil && len(results) == len(q.Claims) {
+			reply.Verdict = "OK"
+			reply.Fits++
+		}
+	}
+	reply.Nanos = time.Since(began).Nanoseconds()
 	return reply
 }
 
