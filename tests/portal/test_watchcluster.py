@@ -7,6 +7,7 @@ from base64 import b64decode
 
 import pytest
 import redis
+from django.conf import settings
 from django.core.cache import cache
 from django.core.management import call_command
 
@@ -14,8 +15,10 @@ from devices.cluster.gateway import Change
 from devices.mirror.store import Changed
 from devices.models import Observed
 from portal.management.commands import watchcluster
-from portal.management.commands.watchcluster import COUNT, RECONCILE, WAKE
+from portal.management.commands.watchcluster import COUNT, POLICY, RECONCILE, WAKE
+from tenants.allowance import TURN_TENANT
 from tests.devices.test_mirror_store import a_row
+from tests.factories import GPU_CONTENT, make_access, make_claim, make_tenant, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -92,11 +95,52 @@ def test_an_event_wakes_who_uses_what_it_is_about(queue):
     assert wakes(queue) == [["c-1"], ["c-1"]]
 
 
-@pytest.mark.parametrize("kind", ["DeviceClass", "ResourceSlice", "DeviceTaintRule", "Node"])
+@pytest.mark.parametrize("kind", ["ResourceSlice", "DeviceTaintRule", "Node"])
 def test_hardware_that_changes_is_counted_at_most_once_a_second(queue, kind):
     for _ in range(20):
         WAKE[kind]([changed(kind)])
     assert queue() == [(COUNT, [])]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        pytest.param("Namespace", {"namespace": "", "name": "tide-train"}, id="its namespace"),
+        pytest.param("ResourceQuota", {"namespace": "tide-train", "name": "berth"}, id="its quota"),
+    ],
+)
+def test_a_tenant_is_looked_at_when_somebody_touches_what_is_written_for_it(queue, kind, fields):
+    make_tenant("tide", namespaces=("tide-train", "tide-eval"))
+    WAKE[kind]([changed(kind, **fields), changed(kind, namespace="", name="kube-system")])
+    assert queue() == [(TURN_TENANT, ["tide"])]
+    for _ in range(20):
+        WAKE[kind]([changed(kind, **fields)])
+    assert queue() == [(TURN_TENANT, ["tide"])] * 2, "one more for what came meanwhile"
+
+
+def test_a_pod_of_a_claim_that_few_may_share_wakes_its_tenant(queue):
+    access = make_access(slug="tide")
+    free, few = (
+        make_claim(access, make_version(slug=slug, content={**GPU_CONTENT, "shared": True, **more}))
+        for slug, more in (("free", {}), ("few", {"pods": 2}))
+    )
+    redis.Redis.from_url(settings.VALKEY_URL).delete("celery")
+    WAKE["Pod"]([changed("Pod", claim=free.public_id)])
+    assert [name for name, _ in queue() if name == TURN_TENANT] == []
+    WAKE["Pod"]([changed("Pod", claim=few.public_id)])
+    assert [args for name, args in queue() if name == TURN_TENANT] == [["tide"]]
+
+
+def test_a_class_that_changes_concerns_every_tenant_and_the_policies(queue):
+    make_tenant("tide", namespaces=("tide-train",))
+    make_tenant("reef", namespaces=("reef-train",))
+    WAKE["DeviceClass"]([changed("DeviceClass", namespace="")])
+    assert queue() == [
+        (COUNT, []),
+        (POLICY, []),
+        (TURN_TENANT, ["reef"]),
+        (TURN_TENANT, ["tide"]),
+    ]
 
 
 def test_pages_are_told_when_the_cluster_comes_or_goes(queue, settings):

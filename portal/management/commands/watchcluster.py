@@ -160,9 +160,9 @@ def wake_tenants(slugs: Iterable[str]) -> None:
     """Hurries turns of tenants: at once, and once more a second later for what comes meanwhile."""
     try:
         for slug in set(slugs):
-            if cache.add(f"turn {slug}", 1, timeout=TURN_SECONDS):
+            if cache.add(f"turn-{slug}", 1, timeout=TURN_SECONDS):
                 current_app.send_task(TURN_TENANT, args=[slug], retry=False)
-            elif cache.add(f"turn again {slug}", 1, timeout=TURN_SECONDS):
+            elif cache.add(f"turn-again-{slug}", 1, timeout=TURN_SECONDS):
                 current_app.send_task(TURN_TENANT, args=[slug], countdown=TURN_SECONDS, retry=False)
     except (RedisError, OperationalError) as error:
         log.info("Tenants are looked at by the sweep: %s", error)
