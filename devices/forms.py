@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 
-from devices.claims import LONGEST_NAME
+from devices.claims import LONGEST_NAME, MOST_AT_ONCE
 from devices.dra.template import Choice, Count, Parameter, Switch, Template
 from portal.ui.forms import Card, RadioCards, Stepper
 from portal.ui.forms import Switch as SwitchInput
-from tenants.models import Tenant
+from tenants.models import Grant, Tenant
 
 PARAMETER = "p-"
 """Prefix of a parameter's field, so that no template can shadow `name` or `namespace`."""
@@ -29,11 +30,35 @@ class AskForm(forms.Form):
         label="Namespace", help_text="Pods can use it only in the same namespace."
     )
 
+    at_once = forms.IntegerField(
+        label="Pods at the same time",
+        help_text="Each gets devices of its own, so it counts that often.",
+        min_value=1,
+        max_value=MOST_AT_ONCE,
+        initial=1,
+        required=False,
+        widget=Stepper,
+    )
+    grant = forms.ChoiceField(label="Counts against", required=False)
+
     def __init__(
-        self, *args: Any, tenant: Tenant, template: Template, free: dict[str, str], **kwargs: Any
+        self,
+        *args: Any,
+        tenant: Tenant,
+        template: Template,
+        free: dict[str, str],
+        grants: Sequence[Grant] = (),
+        **kwargs: Any,
     ) -> None:
-        """`free` gives a note per device class, such as "12 free"."""
+        """`free` gives a note per device class, such as "12 free"; `grants` are those that may be
+        used for this template.
+        """
         super().__init__(*args, **kwargs)
+        if template.shared:
+            del self.fields["at_once"]
+        self.fields["grant"].choices = [("", "Our own limit"), *map(_grant_choice, grants)]  # type: ignore[attr-defined]
+        if not grants:
+            self.fields["grant"].widget = forms.HiddenInput()
         names = list(tenant.namespaces.values_list("name", flat=True))
         self.fields["namespace"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
         self.template = template
@@ -97,6 +122,12 @@ def _field(parameter: Parameter, free: dict[str, str]) -> forms.Field:
                 required=False,
                 widget=SwitchInput,
             )
+
+
+def _grant_choice(grant: Grant) -> tuple[str, str]:
+    return grant.public_id, (
+        f"Grant of {grant.giver.name}: {grant.count} × {grant.device_class} in {grant.namespace}"
+    )
 
 
 def _card(option: Any, free: dict[str, str]) -> Card:

@@ -76,5 +76,6 @@ urlpatterns = [
     path("api/v1/openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("api/", login_required(api_console), name="api-console"),
     path("", include("tenants.urls")),
+    path("", include("devices.urls")),
     path("", include("portal.ui.urls")),
 ]

@@ -21,10 +21,14 @@ from devices.forecast import hit_rate
 from devices.forms import AskForm
 from devices.models import TemplateVersion
 from devices.snippets import wish_yaml
+from devices.spending import AmountNeeded
+from devices.views.costs import costs_of
 from devices.views.forecasts import advice_for, answers_given
-from portal.errors import Invalid
+from portal.errors import Invalid, Refused
 from portal.request_ids import request_id_of
 from tenants.access import Access, tenant_for
+from tenants.budget import OverLimit
+from tenants.grants import GrantUsedUp, usable
 from tenants.policy import Act
 
 
@@ -39,6 +43,7 @@ def ask(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     version = approved_version(template)
     form = _form(request, access, version)
     checking = "check" in request.POST
+    over: Refused | None = None
     if request.method == "POST" and form.is_valid() and not checking:
         try:
             claim = request_claim(
@@ -49,14 +54,19 @@ def ask(request: HttpRequest, slug: str, template: str) -> HttpResponse:
                 values=form.values(),
                 request_id=request_id_of(request),
                 now=timezone.now(),
+                at_once=form.cleaned_data.get("at_once") or 1,
+                grant=form.cleaned_data["grant"],
             )
         except Invalid as refused:
             form.take(refused.fields)
+        except (OverLimit, GrantUsedUp, AmountNeeded) as refused:
+            over = refused
         else:
             messages.success(request, f"Asked for {claim.words}.")
             return redirect("claim", slug, claim.public_id)
     status = 422 if request.method == "POST" and not (checking and form.is_valid()) else 200
-    return render(request, "devices/request.html", _page(access, version, form), status=status)
+    page = {**_page(access, version, form), "over": over}
+    return render(request, "devices/request.html", page, status=status)
 
 
 @require_POST
@@ -85,6 +95,7 @@ def _form(request: HttpRequest, access: Access, version: TemplateVersion) -> Ask
         tenant=access.tenant,
         template=version.read(),
         free=free_notes(offers_for(), old=not cluster_link().live),
+        grants=list(usable(access.tenant, version.template.slug, timezone.now())),
         initial={
             "name": f"{version.template.slug}-{uuid.uuid4().hex[:4]}"[:40],
             **answers_given(request, access),
@@ -123,6 +134,7 @@ def _page(access: Access, version: TemplateVersion, form: AskForm) -> dict[str, 
         **page,
         **advice_for(access, version, values, wish),
         "rate": hit_rate(timezone.now()),
+        "costs": costs_of(access, wish, names.get("at_once") or 1, names.get("grant") or ""),
         "words": summary(template, draft),
         "yaml": wish_yaml(wish),
     }

@@ -5,15 +5,19 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from devices.attention import attention
 from devices.catalogue import approved
+from devices.limit_rows import limit_rows
 from devices.models import Claim
+from devices.spending import budget_of
 from tenants.access import tenant_for, tenants_of
 from tenants.policy import Act
 
 ROWS = 12
+LIMITS = 6
 
 
 @require_safe
@@ -33,6 +37,7 @@ def tenant_home(request: HttpRequest, slug: str) -> HttpResponse:
     access = tenant_for(request.user, slug)
     claims = Claim.objects.of(access.tenant).open().select_related("version__template", "namespace")
     rows = list(claims[: ROWS + 1])
+    limits = limit_rows(budget_of(access.tenant, timezone.now()))
     return render(
         request,
         "tenants/home.html",
@@ -43,6 +48,8 @@ def tenant_home(request: HttpRequest, slug: str) -> HttpResponse:
             "attention": attention(access.tenant),
             "claims": rows[:ROWS],
             "more_claims": len(rows) > ROWS,
+            "limits": limits[:LIMITS],
+            "more_limits": len(limits) > LIMITS,
             "templates": approved(),
             "why_not_ask": access.why_not(Act.ASK),
         },
