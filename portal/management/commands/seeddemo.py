@@ -9,8 +9,10 @@ from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
+from django.utils import timezone
 
 from devices.models import ClaimTemplate, ClassWords, TemplateVersion
+from portal.management.demo_limits import seed_limits
 from portal.management.demo_templates import CLASS_WORDS, TEMPLATES
 from tenants.models import Membership, PlatformRole, Tenant, TenantNamespace, User
 
@@ -56,6 +58,7 @@ class Command(BaseCommand):
             )
         for slug, (name, words, icon, content) in TEMPLATES.items():
             self._template(slug, name, words, icon, content)
+        seed_limits(tenants, timezone.now())
         if options["json"]:
             self.stdout.write(json.dumps({"people": people, "password": options["password"]}))
             return
