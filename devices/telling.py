@@ -130,7 +130,7 @@ def waiting(found: Outlook, mine: Collection[str]) -> tuple[Waiting, ...]:
     return tuple(order[:MOST_WAITS])
 
 
-def evidence(found: Outlook, mine: Collection[str]) -> tuple[str, ...]:
+def evidence(found: Outlook) -> tuple[str, ...]:
     """What else was found, without the sentences that name holders (the funnel counts them)."""
     return tuple(text for text in found.evidence if not text.endswith("stands in the way"))
 
