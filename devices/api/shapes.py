@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from devices.api.forecasts import OutlookOut, PodStagesOut, explanation_json, stages_json
 from devices.dra.template import Choice, Count, Parameter, Switch
 from devices.models import Claim, ClaimEvent, TemplateVersion
 
@@ -77,13 +80,25 @@ class EventOut(serializers.ModelSerializer[ClaimEvent]):
 
 
 class ClaimDetailOut(ClaimOut):
-    """An ask with its history, newest first."""
+    """An ask with its history (newest first), why it waits if it does, and its Pods' stages."""
 
     events = EventOut(many=True)
+    explanation = serializers.SerializerMethodField()
+    stages = serializers.SerializerMethodField()
 
     class Meta(ClaimOut.Meta):
-        fields = [*ClaimOut.Meta.fields, "events"]
+        fields = [*ClaimOut.Meta.fields, "explanation", "stages", "events"]
         read_only_fields = fields
+
+    @extend_schema_field(OutlookOut(allow_null=True))
+    def get_explanation(self, claim: Claim) -> dict[str, Any] | None:
+        """Computed now; null for a claim that does not wait, or where nobody knows."""
+        return explanation_json(claim)
+
+    @extend_schema_field(PodStagesOut(many=True))
+    def get_stages(self, claim: Claim) -> list[dict[str, Any]]:
+        """The newest Pods first."""
+        return stages_json(claim, timezone.now())
 
 
 class OptionOut(serializers.Serializer):

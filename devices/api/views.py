@@ -13,10 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from devices.api.shapes import ClaimDetailOut, ClaimIn, ClaimOut, OfferOut, TemplateOut
+from devices.api.versions import approved_or_invalid
 from devices.catalogue import approved, offers_for
 from devices.claims import release_claim, request_claim
 from devices.dra.lifecycle import State
-from devices.models import Claim, TemplateVersion
+from devices.models import Claim
 from devices.searches import search_of
 from portal.api.etags import check_match, etag
 from portal.api.idempotency import once
@@ -71,7 +72,7 @@ class Claims(TenantView):
         def act() -> Response:
             claim = request_claim(
                 access=access,
-                version=_version(body.validated_data["template"]),
+                version=approved_or_invalid(body.validated_data["template"]),
                 namespace=body.validated_data["namespace"],
                 name=body.validated_data["name"],
                 values=body.validated_data["values"],
@@ -92,7 +93,7 @@ class OneClaim(TenantView):
 
     @extend_schema(operation_id="get_claim", responses=ClaimDetailOut)
     def get(self, request: Request, slug: str, public_id: str) -> Response:
-        """Where it stands, which devices it holds, and its history."""
+        """Where it stands and why, which devices it holds, how long stages took, its history."""
         claim = _claim(self.access(slug), public_id)
         return Response(ClaimDetailOut(claim).data, headers={"ETag": etag(claim.revision)})
 
@@ -155,20 +156,6 @@ class Offers(TenantView):
         self.access(slug)
         offers = offers_for(search_of(request.query_params))
         return Response(OfferOut(offers, many=True).data)
-
-
-def _version(slug: str) -> TemplateVersion:
-    version = (
-        TemplateVersion.objects.select_related("template")
-        .filter(template__slug=slug, state=TemplateVersion.State.APPROVED)
-        .first()
-    )
-    if version is None:
-        known = ", ".join(one.template.slug for one in approved())
-        raise Invalid(
-            "Nothing was asked for.", fields={"template": f"No approved template: {known}."}
-        )
-    return version
 
 
 def _claim(access: Access, public_id: str) -> Claim:
