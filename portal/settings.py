@@ -113,6 +113,7 @@ TEMPLATES = [
         },
     }
 ]
+MESSAGE_STORAGE = "portal.ui.notices.NoticeStorage"
 FORM_RENDERER = "portal.ui.forms.BerthRenderer"
 
 # --- State ----------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from tenants.views import approvals, members, platform
+from tenants.views import approvals, audit, members, platform
 
 urlpatterns = [
     path("join/", members.join, name="join"),
@@ -22,6 +22,10 @@ urlpatterns = [
     path(
         "approvals/<slug:number>/withdraw/", approvals.withdraw_approval, name="approval-withdraw"
     ),
+    path("t/<slug:slug>/audit/", audit.tenant_audit, name="tenant-audit"),
+    path("t/<slug:slug>/audit/export/", audit.tenant_export, name="tenant-audit-export"),
+    path("platform/audit/", audit.whole_audit, name="audit"),
+    path("platform/audit/export/", audit.whole_export, name="audit-export"),
     path("platform/roles/", platform.roles, name="platform-roles"),
     path(
         "platform/roles/<str:username>/<slug:role>/take/", platform.take, name="platform-role-take"

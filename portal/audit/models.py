@@ -19,6 +19,12 @@ class AuditLine(models.Model):
     subject = models.CharField(max_length=320, help_text="What was acted on, kind and name.")
     request_id = models.CharField(max_length=64)
     facts = models.JSONField(default=dict)
+    source = models.CharField(
+        max_length=8, blank=True, help_text="Empty: an act in Berth. cluster: seen in the cluster."
+    )
+    origin = models.CharField(
+        max_length=160, blank=True, help_text="What was seen, so that it is written down once."
+    )
     previous = models.CharField(max_length=64)
     digest = models.CharField(max_length=64, unique=True)
 
@@ -27,6 +33,15 @@ class AuditLine(models.Model):
         indexes = [
             models.Index(fields=["tenant", "-number"]),
             models.Index(fields=["request_id"]),
+            models.Index(fields=["person", "-number"], name="audit_by_person"),
+            models.Index(fields=["action", "-number"], name="audit_by_action"),
+            models.Index(fields=["subject", "-number"], name="audit_by_subject"),
+            models.Index(fields=["at"], name="audit_by_time"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["origin"], condition=~models.Q(origin=""), name="seen_once"
+            ),
         ]
         triggers = [
             pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
@@ -36,7 +51,10 @@ class AuditLine(models.Model):
         return f"{self.number} {self.action} {self.subject}"
 
     def content(self) -> dict[str, Any]:
-        """What the digest covers, as JSON values."""
+        """What the digest covers, as JSON values. What is empty for Berth's own acts is left out,
+        so that lines from before there were others still prove.
+        """
+        seen = {"source": self.source, "origin": self.origin} if self.source else {}
         return {
             "number": self.number,
             "at": self.at.isoformat(),
@@ -46,4 +64,5 @@ class AuditLine(models.Model):
             "subject": self.subject,
             "request_id": self.request_id,
             "facts": self.facts,
+            **seen,
         }

@@ -144,6 +144,9 @@ STATUSES: dict[str, Status] = {
         Tone.WAIT, "wait", "In review", "Its author asked.", "Somebody else decides."
     ),
     "approved": Status(Tone.OK, "ok", "Approved"),
+    "observed": Status(
+        Tone.HOLD, "info", "Seen in the cluster", "Somebody did it there, going round Berth."
+    ),
     # Approvals (approved stands above).
     "open": Status(Tone.WAIT, "wait", "To decide", "Somebody asked.", "Enough people said yes."),
     "denied": Status(Tone.FAIL, "fail", "Sent back", "Somebody said no, and why."),

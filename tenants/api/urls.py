@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from tenants.api import approvals, members, platform
+from tenants.api import approvals, audit, members, platform
 
 urlpatterns = [
     path("approvals", approvals.Approvals.as_view(), name="approvals"),
@@ -20,6 +20,14 @@ urlpatterns = [
         members.OneInvitation.as_view(),
         name="invitation",
     ),
+    path("tenants/<slug:slug>/audit", audit.TenantAudit.as_view(), name="tenant-audit"),
+    path(
+        "tenants/<slug:slug>/audit/export",
+        audit.TenantAuditExport.as_view(),
+        name="tenant-audit-export",
+    ),
+    path("platform/audit", audit.WholeAudit.as_view(), name="audit"),
+    path("platform/audit/export", audit.WholeAuditExport.as_view(), name="audit-export"),
     path("platform/roles", platform.Roles.as_view(), name="platform-roles"),
     path(
         "platform/roles/<str:username>/<slug:role>",

@@ -114,7 +114,7 @@ def approval(request: HttpRequest, number: str) -> HttpResponse:
             wrong = refused.fields
         else:
             said = "approved" if verdict == Verdict.APPROVE else "sent back"
-            messages.success(request, f"{row.number} {said}. Request {request_id_of(request)}")
+            messages.success(request, f"{row.number} {said}.")
             return redirect("approval", row.number)
     context = {**_page(row, decider, now), "wrong": wrong, "comment": comment}
     return render(request, "tenants/approval.html", context, status=422 if wrong else 200)
