@@ -97,6 +97,7 @@ class Column:
         found = self._numbers.get(piece.name)
         if found is None:
             name = self._name
+            row: tuple[object, ...]
             if self._capacity:
                 row = tuple([device.capacity.get(name) for device in piece.devices])
             else:

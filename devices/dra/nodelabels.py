@@ -6,9 +6,9 @@ selector. Labels are the administrators' to set: nothing here is a tenant's own 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from devices.dra.nodes import Node, Requirement, Term
 from devices.dra.snapshot import Snapshot
@@ -56,7 +56,7 @@ def relabellings(snapshot: Snapshot, nodes: Iterator[str]) -> Iterator[Relabelli
 def relabelled(snapshot: Snapshot, node: str, labels: Labels) -> Snapshot:
     """The same cluster with other labels on one node."""
     changed = _with(snapshot.nodes[node], labels)
-    memo = {
+    memo: dict[Hashable, Any] = {
         key: value
         for key, value in snapshot.memo.items()
         if isinstance(key, tuple) and key and key[0] in _KEPT

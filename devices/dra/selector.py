@@ -17,27 +17,15 @@ from typing import Any, Final
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional
 
-from devices.dra.cel import times
+from devices.dra.cel.checks import check
 from devices.dra.cel.cost import worst_cost
 from devices.dra.cel.declarations import EXTENSIONS, OVERLOADS, REPLACED
 from devices.dra.cel.evaluate import Scope, Step, Unmodelled, compiled
 from devices.dra.cel.paths import ATTRIBUTES, CAPACITY, Paths, paths_of
-from devices.dra.cel.syntax import (
-    ANY,
-    Call,
-    Checked,
-    Const,
-    Fold,
-    Ident,
-    ListOf,
-    MapOf,
-    Select,
-    children,
-    read_checked,
-    walk,
-)
 from devices.dra.cel.syntax import Node as Tree
-from devices.dra.cel.texts import pattern
+from devices.dra.cel.syntax import (
+    read_checked,
+)
 from devices.dra.cel.values import CelError, Domains, type_name
 from devices.dra.gates import Gates
 from devices.dra.semver import SemverError
@@ -47,8 +35,6 @@ from devices.dra.slices import LISTS, UNKNOWN, Attribute, Device
 #: CELSelectorExpressionMaxLength and CELSelectorExpressionMaxCost of resource/v1.
 LONGEST: Final = 10 * 1024
 MOST_COST: Final = 1_000_000
-
-_FIELDS: Final = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocations"})
 
 
 class SelectorError(ValueError):
@@ -274,6 +260,8 @@ def _engine(dynamic: bool, includes: bool) -> cel.Env:
             "device.driver": _T.STRING,
             "device.allowMultipleAllocations": _T.BOOL,
             ATTRIBUTES: _T.Map(_T.STRING, _T.Map(_T.STRING, value)),
+            "net.IP": _T.DYN,
+            "net.CIDR": _T.DYN,
             CAPACITY: _T.Map(_T.STRING, _T.Map(_T.STRING, _TYPES["quantity"])),
         },
         extensions=[ext_bindings.ExtBindings(), ext_optional.ExtOptional()],
@@ -316,7 +304,10 @@ def _compiled(
         checked = read_checked(_checked(engine, text))
     except RuntimeError as error:
         raise SelectorError(_first_line(str(error))) from error
-    _check(checked, dynamic, any_result)
+    try:
+        check(checked, dynamic, any_result)
+    except CelError as error:
+        raise SelectorError(str(error)) from error
     return Selector(expression, checked.root, paths_of(checked.root), lists, compiled(checked.root))
 
 
@@ -333,45 +324,3 @@ def _checked(engine: cel.Env, text: str) -> bytes:
 
 def _first_line(error: str) -> str:
     return error.removeprefix("INVALID_ARGUMENT: ").split("\n", 1)[0].replace("ERROR: <input>:", "")
-
-
-def _check(checked: Checked, dynamic: bool, any_result: bool) -> None:
-    """What cel-go's validators check beyond types: results, mixed lists, literal patterns."""
-    result = checked.types.get(checked.root.id, "dyn")
-    if not any_result and result not in ("bool", "dyn" if dynamic else ANY):
-        raise SelectorError(f"must evaluate to bool or the unknown type, not {result}")
-    parents = {id(child): node for node in walk(checked.root) for child in children(node)}
-    for node in walk(checked.root):
-        match node:
-            case Ident(name="device"):
-                _check_device(node, parents.get(id(node)))
-            case Select(operand=Ident(name="device")) if node.field not in _FIELDS:
-                raise SelectorError(f"undefined field '{node.field}'")
-            case ListOf():
-                kinds = {checked.types.get(e.id, "dyn") for e in node.elements} - {"dyn", ANY}
-                if len(kinds) > 1:
-                    raise SelectorError(
-                        f"expected elements of one type, found {', '.join(sorted(kinds))}"
-                    )
-            case Call(function="_[_]", args=[_, ListOf() | MapOf() | Const(value=None)]):
-                raise SelectorError("invalid qualifier type: only names and numbers are keys")
-            case Call(
-                function="matches" | "find" | "findAll", operands=[_, Const(value=str(text)), *_]
-            ):
-                _check_literal(pattern, text)
-            case Call(function="duration" | "timestamp" as kind, args=[Const(value=str(text))]):
-                _check_literal(times.duration if kind == "duration" else times.timestamp, text)
-
-
-def _check_device(node: Ident, parent: Tree | None) -> None:
-    """``device`` alone can be bound to a name; it is no map that could be indexed or listed."""
-    bound = isinstance(parent, Fold) and parent.start is node
-    if not bound and not isinstance(parent, Select):
-        raise SelectorError("device is an object: only its fields can be used")
-
-
-def _check_literal(read: Callable[[str], object], text: str) -> None:
-    try:
-        read(text)
-    except CelError as error:
-        raise SelectorError(str(error)) from error

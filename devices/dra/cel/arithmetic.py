@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from devices.dra.cel import addresses, times
@@ -138,7 +139,7 @@ def to_string(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return format(value, ".17g") if value != int(value) else str(int(value))
+        return _float_text(value)
     if isinstance(value, int | str):
         return str(value)
     if isinstance(value, bytes):
@@ -148,6 +149,21 @@ def to_string(value: Any) -> str:
     if isinstance(value, Address | Network):
         return addresses.as_text(value)
     raise no_overload(value)
+
+
+def _float_text(value: float) -> str:
+    """As Go's ``%g`` prints it: the fewest digits, and an exponent below 1e-4 and from 1e6 on."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    text = "".join(map(str, digits)).rstrip("0") or "0"
+    power = len(digits) + int(exponent) - 1
+    if value and not -4 <= power < 6:
+        mantissa = f"{text[0]}.{text[1:]}".rstrip(".")
+        written = f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
+        return f"-{written}" if sign else written
+    plain = format(Decimal(repr(value)), "f")
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain
 
 
 def to_bool(value: Any) -> bool:

@@ -25,7 +25,7 @@ from devices.dra.cel.values import (
 
 LIST_COST: Final = 10
 MAP_COST: Final = 30
-_TYPE_NAMES: Final = frozenset(
+TYPE_NAMES: Final = frozenset(
     [
         "bool",
         "int",
@@ -94,7 +94,7 @@ def compiled(node: Node) -> Step:
 
 
 def _ident(name: str) -> Step:
-    if name in _TYPE_NAMES:
+    if name in TYPE_NAMES:
         value = TypeName(name)
         return lambda scope: value
 

@@ -29,6 +29,7 @@ from devices.dra.cel.values import (
     contains,
     differ,
     equal,
+    is_zero,
     lookup,
     type_name,
 )
@@ -144,7 +145,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "unwrapOpt": lists.unwrapped,
     "optional.of": lambda value: Optional(True, value),
     "optional.none": lambda: NONE,
-    "optional.ofNonZeroValue": lambda value: Optional(True, value) if value else NONE,
+    "optional.ofNonZeroValue": lambda value: NONE if is_zero(value) else Optional(True, value),
     "hasValue": amounts.has_value,
     "value": amounts.optional_value,
 }

@@ -71,14 +71,16 @@ def part(value: Any, start: Any, end: Any) -> list[Any]:
 
 
 def flatten(value: Any, depth: Any = 1) -> list[Any]:
+    if an_int(depth) < 0:
+        raise CelError("level must be non-negative")
     out: list[Any] = []
     for item in a_list(value):
         out += flatten(item, depth - 1) if isinstance(item, list | tuple) and depth > 0 else [item]
     return out
 
 
-def reverse(value: Any) -> Any:
-    return value[::-1] if isinstance(value, str) else list(reversed(a_list(value)))
+def reverse(value: Any) -> list[Any]:
+    return list(reversed(a_list(value)))
 
 
 def all_in(items: Any, wanted: Any) -> bool:
@@ -100,12 +102,14 @@ def in_order_of(value: Any, keys: Any) -> list[Any]:
         raise CelError("list elements must have the same type")
     for key in by:
         compare(key, key)  # also a single one must have an order
-    order = cmp_to_key(lambda a, b: compare(by[a], by[b]))
-    return [items[place] for place in sorted(range(len(items)), key=order)]
+    order = cmp_to_key(compare)
+    return [items[place] for place in sorted(range(len(items)), key=lambda place: order(by[place]))]
 
 
 def numbers(amount: Any) -> list[int]:
-    """``lists.range(n)``: from 0 to n - 1."""
+    """``lists.range(n)``: from 0 to n - 1. Through 1.36 a negative n yields nothing."""
+    if an_int(amount) < 0:
+        raise CelError(f"lists.range: size must be non-negative, got {amount}")
     return list(range(an_int(amount)))
 
 

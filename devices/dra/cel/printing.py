@@ -34,6 +34,19 @@ def quote(value: Any) -> str:
     return '"' + "".join(_ESCAPES.get(letter, letter) for letter in a_text(value)) + '"'
 
 
+def clauses(pattern: str) -> list[str]:
+    """The letters of a pattern's clauses in their order; raises CelError for one that is none."""
+    found = []
+    position = 0
+    while (start := pattern.find("%", position)) >= 0:
+        clause = _CLAUSE.match(pattern, start)
+        if clause is None:
+            raise CelError("could not parse formatting clause")
+        found += [clause[2]] if clause[2] else []
+        position = clause.end()
+    return found
+
+
 def formatted(pattern: Any, values: Any) -> str:
     """The pattern with each clause filled in; raises CelError as cel-go does."""
     text, given = a_text(pattern), a_list(values)
@@ -80,17 +93,24 @@ def _clause(letter: str, precision: int, value: Any) -> str:
 
 
 def _number(letter: str, precision: int, value: float) -> str:
-    """As Go's printer for American English: thousands apart, and powers of ten written out."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
+    """As Go's printer for American English: thousands apart, and powers of ten written out.
+
+    A precision of ``%e`` is taken as the width, as cel-go does; the digits are always six.
+    """
     if letter == "f":
-        return format(value, f",.{precision}f")
-    digits, _, power = format(value, f".{precision}e").partition("e")
+        return _infinite(value) or format(value, f",.{precision}f")
+    if not math.isfinite(value):
+        return _infinite(value).rjust(precision)
+    digits, _, power = format(value, ".6e").partition("e")
     sign = "-" if power.startswith("-") else ""
     raised = f"{sign}{power.lstrip('+-').rjust(2, '0')}".translate(_SUPERSCRIPTS)
-    return f"{digits}\u202f×\u202f10{raised}"
+    return f"{digits}×10{raised}".rjust(precision)
+
+
+def _infinite(value: float) -> str:
+    if math.isfinite(value):
+        return ""
+    return "NaN" if math.isnan(value) else "∞" if value > 0 else "-∞"
 
 
 def _plain(value: Any) -> str:

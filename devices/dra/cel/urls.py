@@ -84,7 +84,7 @@ def _host(authority: str) -> str:
             raise CelError("invalid character in host name")
     else:
         name, colon, number = host.rpartition(":")
-        port = colon + number
+        port = colon + number if colon else ""
         if "[" in (name or number) or "]" in (name or number):
             raise CelError("invalid character in host name")
         if _BAD_ESCAPE.search(host) or not _HOST.fullmatch(

@@ -122,6 +122,16 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def is_zero(value: object) -> bool:
+    """Whether a value is nothing of its kind: 0, "", [], null, the year 1. Amounts never are."""
+    if isinstance(value, Duration):
+        return value.nanos == 0
+    if isinstance(value, Timestamp):
+        return value.nanos == -62135596800 * 10**9
+    plain = bool | int | float | str | bytes | list | tuple | Mapping
+    return value is None or (isinstance(value, plain) and not value)
+
+
 def equal(left: Any, right: Any) -> bool:
     """``left == right``: false across types, an error against a quantity or a version on the left.
 

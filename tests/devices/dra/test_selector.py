@@ -151,7 +151,10 @@ A = 'device.attributes["gpu.example.com"]'
             "true",
             id="named formats",
         ),
-        pytest.param('"%s of %d".format([device.driver, 3]) != ""', "compile-error", id="mixed"),
+        pytest.param(
+            '"%s of %d".format([device.driver, 3]) == "gpu.example.com of 3"', "true", id="a format"
+        ),
+        pytest.param('"%d".format(["3"]) == "3"', "compile-error", id="a format of other types"),
         pytest.param('"%d%%".format([3]) == "3%"', "true", id="a text with a number"),
         pytest.param(
             'timestamp("2026-01-02T03:04:05Z").getHours("Europe/Berlin") == 4', "true", id="zones"
