@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import signal
 import stat
@@ -22,11 +23,12 @@ import psutil
 
 from playground.components import REPOSITORY
 from playground.gobuild import PlaygroundError
-from playground.processes import Program
+from playground.processes import Program, look_up
 from playground.realnodes import init, parts
 from playground.realnodes.cgroups import NodeCgroup
 
 INIT = "init"
+FIRST = "first.json"  # in the folder: pid and start of the last boot's first process
 HALTS_WITHIN = 15.0  # seconds; 0.1 on an idle machine
 ENDS_WITHIN = 10.0
 READY_WITHIN = 60.0
@@ -65,22 +67,45 @@ class Machine:
         command += ["-m", "playground.realnodes.init", str(self.folder), self.cgroup.name]
         self.program(INIT).start(command, {"PYTHONPATH": str(REPOSITORY)}, tied=tied)
         self.wait(f"{self.name} on", lambda: (self.folder / init.READY).exists(), INIT)
+        if found := look_up(self.first_pid):
+            (self.folder / FIRST).write_text(json.dumps([found.pid, found.started]))
 
     def halt(self) -> None:
         """No process, mount, cgroup or socket stays, whatever was killed before."""
-        first = self.program(INIT)
+        outer = [self.program(note.stem) for note in (self.folder / "run").glob("*.json")]
+        for program in outer:
+            program.signal(signal.SIGCONT)  # `nsenter` freezes with what it started
         if pid := self.first_pid:
             for number in (signal.SIGTERM, signal.SIGCONT):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
-            first.wait(HALTS_WITHIN)
-        first.kill()  # with `unshare` its child dies, and with that one the whole namespace
-        for note in (self.folder / "run").glob("*.json"):
-            self.program(note.stem).kill()
-        if not self.cgroup.remove():
-            left = ", ".join(map(str, self.cgroup.processes()))
+            self.program(INIT).wait(HALTS_WITHIN)
+        for program in outer:
+            program.kill()  # with `unshare` its child dies, and with that one the whole namespace
+        gone = self._first_ends() and self.cgroup.remove()
+        if not gone:
+            left = ", ".join(map(str, sorted(self.cgroup.processes()))) or "its first one"
             raise PlaygroundError(f"Processes of {self.name} do not end: {left}")
         _remove_sockets(self.folder)
+
+    def _first_ends(self) -> bool:
+        """Waits for the first process of the last boot: it is gone only after all others.
+
+        It dies with those who started it, but not at once.
+        """
+        try:
+            pid, started = json.loads((self.folder / FIRST).read_text())
+        except (FileNotFoundError, ValueError):
+            return True
+        until = time.monotonic() + HALTS_WITHIN
+        while (found := look_up(pid)) and found.started == started:
+            if time.monotonic() > until:
+                return False
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(LOOK_EVERY)
+        (self.folder / FIRST).unlink(missing_ok=True)
+        return True
 
     # Programs in it
 
@@ -89,14 +114,18 @@ class Machine:
         return Program(self.folder / "run" / f"{name}.json", self.folder / "logs" / f"{name}.log")
 
     def pid(self, name: str) -> int:
-        """The process behind the `unshare` or `nsenter` that was started; 0 where none runs."""
+        """The process behind the one that was started here; 0 where none runs."""
         outer = self.program(name).running()
         if outer is None:
             return 0
         with contextlib.suppress(psutil.Error):
-            for child in psutil.Process(outer.pid).children():
-                if child.status() != psutil.STATUS_ZOMBIE:
-                    return int(child.pid)
+            found = psutil.Process(outer.pid)
+            for _ in range(1 if name == INIT else 2):
+                alive = [one for one in found.children() if one.status() != psutil.STATUS_ZOMBIE]
+                if not alive:
+                    return 0
+                found = alive[0]
+            return int(found.pid)
         return 0
 
     def start(
@@ -106,7 +135,10 @@ class Machine:
         if not self.first_pid:
             raise PlaygroundError(f"The real node {self.name} is off: start it first.")
         self.end(name, signal.SIGTERM)
-        self.program(name).start([*self._door(), *command], environment)
+        # `nsenter` waits for `setsid`, which waits for the program. Without the latter the former
+        # would freeze with a frozen program, and never bury it.
+        between = [parts.find_tool("setsid"), "--fork", "--wait"]
+        self.program(name).start([*self._door(), *between, *command], environment)
 
     def end(self, name: str, number: signal.Signals) -> None:
         """Sends the signal and returns when the program has ended; later kills it."""

@@ -38,6 +38,7 @@ from playground.realnodes import config, parts
 from playground.realnodes.cgroups import NodeCgroup
 from playground.realnodes.config import CONTAINERD_SOCKET, Layout, Settings
 from playground.realnodes.machine import Machine
+from playground.realnodes.parts import Parts
 
 FILE = "node.json"
 KUBELET, CONTAINERD = "kubelet", "containerd"
@@ -98,12 +99,12 @@ class RealNode:
         """
         if reason := parts.why_not():
             raise PlaygroundError(reason)
-        parts.built(self.release)
+        programs = parts.built(self.release)
         with contextlib.ExitStack() as undo:
             undo.callback(self.stop)  # also for Ctrl-C in the middle
             if not self.machine.is_on(tied=tied):
                 self.stop()
-                self._remember()
+                self._remember(programs)
                 self.machine.boot(tied=tied)
             if not self.containerd_pid:
                 self.start_containerd()
@@ -174,7 +175,7 @@ class RealNode:
         write_private(self.folder / "kubelet.json", told.encode())
         kubeconfig = self.plane.kubeconfig(f"system:node:{self.name}", ["system:nodes"])
         arguments = config.flags(layout, self.settings, kubeconfig)
-        self.machine.start(KUBELET, [str(parts.built(self.release).kubelet), *arguments])
+        self.machine.start(KUBELET, [str(self._programs.kubelet), *arguments])
         if wait:
             self.machine.wait("the Node Ready", lambda: self.ready_since(began), KUBELET)
 
@@ -184,7 +185,7 @@ class RealNode:
 
     def start_containerd(self) -> None:
         """Starts it (again) and returns when it answers."""
-        programs = parts.built(self.release)
+        programs = self._programs
         network = self.folder / "cni"
         network.mkdir(exist_ok=True)
         (network / config.CNI_PLUGIN).write_text(config.network_plugin())
@@ -229,10 +230,7 @@ class RealNode:
     @property
     def ports(self) -> Mapping[str, int]:
         """On loopback: `kubelet`, `healthz`; {} before the first start."""
-        try:
-            return dict(json.loads((self.folder / FILE).read_text())["ports"])
-        except (FileNotFoundError, ValueError, KeyError):
-            return {}
+        return dict(self._memory().get("ports", {}))
 
     @property
     def api_environment(self) -> dict[str, str]:
@@ -300,7 +298,7 @@ class RealNode:
         note.write_text(wanted)
 
     def _ctr(self, *arguments: str) -> None:
-        ctr = parts.built(self.release).ctr
+        ctr = self._programs.ctr
         done = self.enter(str(ctr), "-a", CONTAINERD_SOCKET, "-n", "k8s.io", *arguments)
         if done.returncode:
             raise PlaygroundError(f"containerd of {self.name} refused: {done.stderr.strip()}")
@@ -313,7 +311,19 @@ class RealNode:
         draft.write_text(json.dumps(content))
         draft.replace(place / name)
 
-    def _remember(self) -> None:
+    @property
+    def _programs(self) -> Parts:
+        """Those it was booted with, also where newer ones were built since."""
+        return Parts(**{name: Path(path) for name, path in self._memory()["programs"].items()})
+
+    def _memory(self) -> Mapping[str, Any]:
+        """What its folder remembers of the last boot; {} before the first."""
+        try:
+            return dict(json.loads((self.folder / FILE).read_text()))
+        except (FileNotFoundError, ValueError):
+            return {}
+
+    def _remember(self, programs: Parts) -> None:
         """The options for `open`, and ports: those of the last time where they are free."""
         (self.folder / "kubelet" / "berth").mkdir(parents=True, exist_ok=True)
         content = {
@@ -321,6 +331,7 @@ class RealNode:
             "release": self.release,
             "settings": asdict(self.settings),
             "aliases": self.aliases,
+            "programs": {name: str(path) for name, path in asdict(programs).items()},
             "ports": choose(PORTS, self.ports, ()),
         }
         write_private(self.folder / FILE, json.dumps(content, indent=2).encode())
@@ -339,7 +350,7 @@ class RealNode:
             client_authority=self.plane.ca_file,
             serving_certificate=serving.certificate,
             serving_key=serving.key,
-            runc=str(parts.built(self.release).runc),
+            runc=str(self._programs.runc),
             snapshotter=_snapshotter(self.folder),
             gates=gates,
         )

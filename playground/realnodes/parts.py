@@ -21,8 +21,14 @@ SHELF = "realnodes"
 CONTAINERD = "containerd"
 SHIM = "containerd-shim-runc-v2"
 CTR = "ctr"
-# Of the system's own programs; util-linux has the first two, Debian's package runc the last.
-TOOLS = {"unshare": "util-linux", "nsenter": "util-linux", "mount": "mount", "runc": "runc"}
+# Of the system's own programs, and Debian's packages that have them.
+TOOLS = {
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "setsid": "util-linux",
+    "mount": "mount",
+    "runc": "runc",
+}
 
 
 @dataclass(frozen=True, slots=True)
