@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
+from devices.history import Usual, usual_waits
 from devices.models import ClassWords, Offer, TemplateVersion
 
 
@@ -21,6 +24,8 @@ class Offered:
     counted_at: datetime
     seen_at: datetime | None
     templates: tuple[TemplateVersion, ...]
+    usual: Usual = field(default_factory=Usual)
+    """How long Pods wait for such a device, from the history."""
 
 
 def offers_for(query: str = "") -> list[Offered]:
@@ -30,8 +35,12 @@ def offers_for(query: str = "") -> list[Offered]:
     for version in approved():
         for device_class in version.read().device_classes:
             leads.setdefault(device_class, []).append(version)
+    usual = usual_waits(timezone.now())
     offers = [
-        _offered(row, words.get(row.device_class), leads.get(row.device_class, []))
+        replace(
+            _offered(row, words.get(row.device_class), leads.get(row.device_class, [])),
+            usual=usual.get(row.device_class, Usual()),
+        )
         for row in Offer.objects.all()
     ]
     asked = query.lower().split()

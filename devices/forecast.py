@@ -268,6 +268,12 @@ class HitRate:
         """Between 0 and 1; None where nothing was compared yet."""
         return self.right / self.compared if self.compared else None
 
+    @property
+    def percent(self) -> str:
+        """One digit behind the point; never rounded up to 100."""
+        share = self.share
+        return "" if share is None else f"{int(share * 1000) / 10:g}"
+
 
 def hit_rate(now: datetime) -> HitRate:
     """Over the last 30 days, all tenants together; one query."""

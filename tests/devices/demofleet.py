@@ -124,14 +124,18 @@ def mirror(objects: Iterable[Obj], *, version: str = "1") -> None:
     changes those that it names.
     """
     now = timezone.now()
+    rows = []
     for number, one in enumerate(objects):
         meta = {"uid": f"{one['kind']}-{number}", "resourceVersion": version, **one["metadata"]}
         raw = dumps({**one, "metadata": meta})
         _, _, row = MIRRORED[one["kind"]].reader.read(raw, one["apiVersion"])
         assert row is not None
         columns = {name: value for name, value in row._asdict().items() if name != "small"}
-        uid = columns.pop("uid")
-        Observed.objects.update_or_create(uid=uid, defaults={**columns, "seen_at": now})
+        rows.append(Observed(**columns, seen_at=now))
+    fields = [field.name for field in Observed._meta.fields if field.name != "uid"]
+    Observed.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["uid"], update_fields=fields
+    )
     for kind in KINDS:
         Sync.objects.update_or_create(
             kind=kind,
