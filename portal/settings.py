@@ -164,6 +164,7 @@ CELERY_BEAT_SCHEDULE = {
     "look at rows nobody looked at": {"task": "devices.tasks.sweep_claims", "schedule": 30.0},
     "judge forecasts": {"task": "devices.tasks.judge_forecasts", "schedule": 30.0},
     "forget stage times": {"task": "devices.tasks.forget_stage_times", "schedule": 86_400.0},
+    "end grants in time": {"task": "tenants.tasks.expire_grants", "schedule": 60.0},
     "end approvals in time": {
         "task": "portal.approvals.tasks.expire_approvals",
         "schedule": 60.0,

@@ -22,6 +22,13 @@ class ClaimIn(serializers.Serializer):
     values = serializers.DictField(
         child=serializers.JSONField(), default=dict, help_text="Answers by parameter name."
     )
+    at_once = serializers.IntegerField(
+        default=1,
+        help_text="How many Pods may use a template at the same time; it counts as often.",
+    )
+    grant = serializers.CharField(
+        default="", allow_blank=True, help_text="Id of a grant that pays for it."
+    )
 
 
 class PlacedOut(serializers.Serializer):
@@ -61,8 +68,8 @@ class ClaimOut(serializers.ModelSerializer[Claim]):
         model = Claim
         fields = [
             "id", "name", "tenant", "namespace", "template", "template_version", "values", "words",
-            "kind", "object_name", "state", "since", "code", "why", "devices", "node", "pods",
-            "requested_at", "released_at", "request_id", "revision",
+            "at_once", "kind", "object_name", "state", "since", "code", "why", "devices", "node",
+            "pods", "requested_at", "released_at", "request_id", "revision",
         ]  # fmt: skip
         read_only_fields = fields
 

@@ -78,6 +78,8 @@ class Claims(TenantView):
                 values=body.validated_data["values"],
                 request_id=request_id_of(request),
                 now=now,
+                at_once=body.validated_data["at_once"],
+                grant=body.validated_data["grant"],
             )
             where = reverse("api:claim", args=[slug, claim.public_id])
             headers = {"Location": where, "ETag": etag(claim.revision)}
