@@ -43,7 +43,7 @@ class PlatformAct(StrEnum):
     DECIDE = "decide what is left to approvers"
     FREEZE = "freeze and lift freezes"
     RUN_TENANTS = "make and close tenants, adopt namespaces"
-    SET_LIMITS = "propose limits of tenants"
+    SET_LIMITS = "set limits of tenants"
     GIVE_ROLES = "give platform roles"
     MAP_GROUPS = "map groups to roles"
     VIEW_AS = "view the portal as a tenant"
@@ -79,7 +79,7 @@ MAY_ON_PLATFORM: dict[PlatformAct, Rule] = {
     PlatformAct.DECIDE: _rule("approver", None),
     PlatformAct.FREEZE: _rule("operator admin", Scope.OPERATE),
     PlatformAct.RUN_TENANTS: _rule("admin", Scope.ADMIN),
-    PlatformAct.SET_LIMITS: _rule("operator admin", Scope.OPERATE),
+    PlatformAct.SET_LIMITS: _rule("approver admin", Scope.OPERATE),
     PlatformAct.GIVE_ROLES: _rule("admin", Scope.ADMIN),
     PlatformAct.MAP_GROUPS: _rule("admin", Scope.ADMIN),
     PlatformAct.VIEW_AS: _rule("admin", None),
