@@ -2,6 +2,7 @@ package devicefile
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -75,7 +76,7 @@ func TestWhatARuleDoesToACall(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := switched(Faults{Prepare: test.rules})
+			s := switched(t, Faults{Prepare: test.rules})
 			for call, said := range test.said {
 				err := s.Obstruct(context.Background(), prepares, "ns/a")
 				if (err == nil) != (said == "") || (err != nil && err.Error() != said) {
@@ -90,7 +91,7 @@ func TestWhatARuleDoesToACall(t *testing.T) {
 }
 
 func TestAHangingCallGoesOnWhenTheRuleIsTakenBack(t *testing.T) {
-	s := switched(Faults{Prepare: []Rule{{Hang: true}}})
+	s := switched(t, Faults{Prepare: []Rule{{Hang: true}}})
 	answered := make(chan error)
 	go func() {
 		answered <- s.Obstruct(context.Background(), func(f Faults) []Rule { return f.Prepare }, "ns/a")
@@ -100,14 +101,15 @@ func TestAHangingCallGoesOnWhenTheRuleIsTakenBack(t *testing.T) {
 		t.Fatalf("answered at once: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
-	s.set(Faults{})
+	write(t, s.path, "{}")
+	s.look()
 	if err := <-answered; err != nil {
 		t.Errorf("mended, but %v", err)
 	}
 }
 
 func TestAHangingCallEndsWithItsCaller(t *testing.T) {
-	s := switched(Faults{Prepare: []Rule{{Hang: true}}})
+	s := switched(t, Faults{Prepare: []Rule{{Hang: true}}})
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	err := s.Obstruct(ctx, func(f Faults) []Rule { return f.Prepare }, "ns/a")
@@ -145,8 +147,19 @@ func TestSwitchesFollowTheFile(t *testing.T) {
 	}
 }
 
-func switched(faults Faults) *Switches {
-	return &Switches{now: faults, used: map[Rule]int{}, changed: make(chan struct{})}
+func switched(t *testing.T, faults Faults) *Switches {
+	t.Helper()
+	content, err := json.Marshal(FaultsFile{Drivers: map[string]Faults{"a": faults}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "faults.json")
+	write(t, path, string(content))
+	s, err := OpenSwitches(t.Context(), path, func(file FaultsFile) Faults { return file.Drivers["a"] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func write(t *testing.T, path, content string) {

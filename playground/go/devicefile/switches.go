@@ -25,6 +25,8 @@ type Switches struct {
 	used    map[Rule]int
 	changed chan struct{} // closed at the next change
 	crashes int           // the number found at the start
+	// The last thing that was wrong with the file, said once.
+	complained string
 }
 
 // OpenSwitches reads the file and blocks while it says that the program is down, or cannot be read.
@@ -48,25 +50,29 @@ func OpenSwitches(ctx context.Context, path string, choose func(FaultsFile) Faul
 
 // Follow keeps the switches up to date until the context ends. It ends the process when told to.
 func (s *Switches) Follow(ctx context.Context) {
-	complained := ""
 	for sleep(ctx, Poll) {
-		file, err := LoadFaults(s.path)
-		if err != nil {
-			// A file that is half written, or wrong, changes nothing.
-			if complained != err.Error() {
-				complained = err.Error()
-				slog.Error("the faults stay as they were", "error", err)
-			}
-			continue
-		}
-		complained = ""
-		s.set(s.choose(file))
+		s.look()
 	}
 }
 
-func (s *Switches) set(faults Faults) {
+// look reads the file. One that is half written, or wrong, changes nothing.
+func (s *Switches) look() {
+	file, err := LoadFaults(s.path)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	if err != nil {
+		if s.complained != err.Error() {
+			s.complained = err.Error()
+			slog.Error("the faults stay as they were", "error", err)
+		}
+		return
+	}
+	s.complained = ""
+	s.set(s.choose(file))
+}
+
+// set needs the mutex.
+func (s *Switches) set(faults Faults) {
 	if reflect.DeepEqual(faults, s.now) {
 		return
 	}
@@ -90,8 +96,10 @@ func (s *Switches) Now() (Faults, <-chan struct{}) {
 type CallFailed struct{ error }
 
 // Obstruct does to a call what the first rule about this claim says: it takes its time, hangs or
-// fails. `rules` picks the rules that count for this kind of call.
+// fails. `rules` picks the rules that count for this kind of call. What was written before the call
+// came counts, even if the file was not looked at since.
 func (s *Switches) Obstruct(ctx context.Context, rules func(Faults) []Rule, claim string) error {
+	s.look()
 	for {
 		rule, changed := s.take(rules, claim)
 		if rule == nil {

@@ -19,8 +19,9 @@ import (
 
 const devices = "/dev/berth"
 
-// metadata is where a DRA driver may tell a container about its devices (KEP-5304).
-const metadata = "/var/run/kubernetes.io/dra-device-attributes"
+// metadata is where a DRA driver may tell a container about its devices (KEP-5304): in a file by
+// kind of reference, claim and request.
+const metadata = "/var/run/kubernetes.io/dra-device-attributes/*/*/*/*.json"
 
 // deviceNode is what a container sees of a device: "c" for a character device, and its numbers.
 type deviceNode struct {
@@ -68,7 +69,7 @@ func look() seen {
 			found.Devices = append(found.Devices, node)
 		}
 	}
-	if files, _ := filepath.Glob(metadata + "/*/*/*.json"); files != nil {
+	if files, _ := filepath.Glob(metadata); files != nil {
 		found.Metadata = files
 	}
 	return found
