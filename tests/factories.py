@@ -87,4 +87,6 @@ def make_claim(access: Access, version: TemplateVersion | None = None, **asked: 
         values=asked.pop("values", {}),
         request_id=asked.pop("request_id", "request-0001"),
         now=asked.pop("now", NOON),
+        at_once=asked.pop("at_once", 1),
+        grant=asked.pop("grant", ""),
     )
