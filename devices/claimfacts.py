@@ -109,8 +109,8 @@ def device_facts(claim: Claim, mine: Collection[str]) -> dict[DeviceKey, DeviceF
     names = sorted({claim.object_name, *(device["claim"] for device in claim.placed)})
     said: dict[str, tuple[str, str]] = {}
     for pod in consumers.pods_of_claim(claim.namespace.name, claim.public_id, names):
-        for health in read_pod_status(pod).health:
-            said[health.resource] = (health.health, health.message)
+        for one in read_pod_status(pod).health:
+            said[one.resource] = (one.health, one.message)
     seen = warm()
     own = {f"{claim.namespace.name}/{name}" for name in names}
     found = {}

@@ -189,7 +189,7 @@ def remember(claim: Claim, now: datetime) -> Forecast:
     """Stores what is foretold of an ask now. Doing it twice keeps the first."""
     seen, link = warm(), cluster_link()
     if seen is None or not link.live:
-        told = {"fate": Fate.UNKNOWN.value, "seen_at": seen.as_of if seen else None}
+        told: dict[str, Any] = {"fate": Fate.UNKNOWN.value, "seen_at": seen.as_of if seen else None}
     else:
         found = outlook(seen, claim.wish())
         told = {

@@ -102,7 +102,9 @@ class _Keeper:
         if as_of is None or (held is not None and held.version == version):
             return
         began = time.perf_counter()
-        cluster = ClusterState.objects.values("release", "capabilities").first() or {}
+        cluster: Mapping[str, Any] = (
+            ClusterState.objects.values("release", "capabilities").first() or {}
+        )
         capabilities = (cluster.get("release"), repr(cluster.get("capabilities")))
         if held is None or held.capabilities != capabilities:
             held = None

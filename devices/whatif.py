@@ -151,10 +151,8 @@ def of_wishes(seen: Picture, wishes: Sequence[Wish], mine: Collection[str] = ())
         # Some of them are taken, but freeing these would not help: the reason is what the empty
         # cluster lacks.
         found = explain(seen.empty, wishes)
-        assert found.code is not None
-    name = found.code.name
-    sentence = _sentence(fate, found)
-    told = _outlook(found, fate, name, sentence)
+    assert found.code is not None
+    told = _outlook(found, fate, found.code.name, _sentence(fate, found))
     if fate is Fate.TAKEN and found.forecast is not None:
         return replace(told, waits=(*_own(now, wishes, mine), *waits(now, found.forecast)))
     return told

@@ -46,7 +46,7 @@ def answers_given(request: HttpRequest, access: Access) -> dict[str, Any]:
         given = {PARAMETER + name: value for name, value in claim.values.items()}
         given |= {"namespace": claim.namespace.name, "name": claim.name}
     for name, value in request.GET.items():
-        text = value.replace("\x00", "")
+        text = str(value).replace("\x00", "")
         if name.startswith(PARAMETER):
             given[name] = {"true": True, "false": False}.get(text, text)
         elif name in ("namespace", "name"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -39,7 +40,7 @@ def how_allocation_works(request: HttpRequest, slug: str) -> HttpResponse:
     chosen = rows.filter(public_id=asked).first() if asked else None
     if chosen is None:
         chosen = next((row for row in recent if row.placed), recent[0] if recent else None)
-    context = {"access": access, "claim": chosen, "recent": recent}
+    context: dict[str, Any] = {"access": access, "claim": chosen, "recent": recent}
     if chosen is not None:
         classes = sorted({device["device_class"] for device in chosen.devices})
         words = dict(
