@@ -39,7 +39,11 @@ class AskForm(forms.Form):
         required=False,
         widget=Stepper,
     )
-    grant = forms.ChoiceField(label="Counts against", required=False)
+    grant = forms.ChoiceField(
+        label="Counts against",
+        required=False,
+        help_text="A grant is for one namespace and one class.",
+    )
 
     def __init__(
         self,
@@ -125,9 +129,7 @@ def _field(parameter: Parameter, free: dict[str, str]) -> forms.Field:
 
 
 def _grant_choice(grant: Grant) -> tuple[str, str]:
-    return grant.public_id, (
-        f"Grant of {grant.giver.name}: {grant.count} × {grant.device_class} in {grant.namespace}"
-    )
+    return grant.public_id, f"{grant.giver.name}: {grant.count} × {grant.device_class}"
 
 
 def _card(option: Any, free: dict[str, str]) -> Card:

@@ -84,6 +84,16 @@ def limit_rows(budget: Budget, names: Mapping[str, str] | None = None) -> list[L
     return sorted(rows, key=lambda row: (order.index(row.what.measure), row.title.lower()))
 
 
+def most_strained(rows: Iterable[LimitRow]) -> list[LimitRow]:
+    """What is nearest to its end first: overdrawn, then by the part that is taken."""
+
+    def strain(row: LimitRow) -> tuple[bool, float]:
+        limit = row.strip.limit
+        return row.overdrawn > 0, float(row.strip.taken / limit) if limit else 0.0
+
+    return sorted(rows, key=strain, reverse=True)
+
+
 def limit_row(budget: Budget, what: What, names: Mapping[str, str]) -> LimitRow | None:
     """One of them; None where it is neither limited nor used."""
     return next((_row(budget, one, names) for one in budget.strips if one.what == what), None)

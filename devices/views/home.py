@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from devices.attention import attention
 from devices.catalogue import approved
-from devices.limit_rows import limit_rows
+from devices.limit_rows import limit_rows, most_strained
 from devices.models import Claim
 from devices.spending import budget_of
 from tenants.access import tenant_for, tenants_of
@@ -37,7 +37,7 @@ def tenant_home(request: HttpRequest, slug: str) -> HttpResponse:
     access = tenant_for(request.user, slug)
     claims = Claim.objects.of(access.tenant).open().select_related("version__template", "namespace")
     rows = list(claims[: ROWS + 1])
-    limits = limit_rows(budget_of(access.tenant, timezone.now()))
+    limits = most_strained(limit_rows(budget_of(access.tenant, timezone.now())))
     return render(
         request,
         "tenants/home.html",
