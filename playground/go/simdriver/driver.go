@@ -16,6 +16,7 @@ import (
 
 // driver answers the kubelet's calls; the helper has fetched the claims and checked them.
 type driver struct {
+	releaseParts
 	name     string
 	pools    []pool
 	switches *devicefile.Switches

@@ -13,6 +13,9 @@ import (
 
 const release = "1.37"
 
+// releaseParts are what a driver of this release has besides.
+type releaseParts struct{}
+
 // otherSpelling is the field of a device that this release replaced by nodeAllocatableResources.
 const otherSpelling = "nodeAllocatableResourceMappings"
 
