@@ -6,12 +6,13 @@ the policies in `deploy/policies/`, in the cluster too. What runs goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from devices.dra.lifecycle import State
 from devices.holds import FROZEN
@@ -115,6 +116,16 @@ def frozen_for(tenant: Tenant, now: datetime) -> list[Freeze]:
     order = {Freeze.Scope.ALL: 0, Freeze.Scope.TENANT: 1, Freeze.Scope.CLASS: 2}
     found = Freeze.objects.standing(now).of_tenant(tenant.slug)
     return sorted(found, key=lambda freeze: (order[Freeze.Scope(freeze.scope)], freeze.target))
+
+
+def standing_for(slugs: Iterable[str], roles: Collection[str], now: datetime) -> list[Freeze]:
+    """Freezes that a person may know of: of everything, of classes, and of their tenants; people of
+    the platform know of all.
+    """
+    found = Freeze.objects.standing(now)
+    if not roles:
+        found = found.exclude(Q(scope=Freeze.Scope.TENANT) & ~Q(target__in=list(slugs)))
+    return list(found)
 
 
 def held_by_freezes() -> Iterable[str]:

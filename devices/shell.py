@@ -9,6 +9,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from devices.cluster_link import cluster_link
+from devices.freezes import standing_for
+from devices.models import Freeze
 from portal.approvals.lists import waiting_for
 from tenants.access import PlatformAccess, decider_of, platform_of, tenants_of
 from tenants.models import User
@@ -16,7 +18,8 @@ from tenants.models import User
 
 def shell(request: HttpRequest) -> dict[str, Any]:
     """Context of `base.html`: `scopes` (the person's tenants), `cluster`, what they are for the
-    `platform`, how many approvals wait for them, and the tenant as which an admin looks.
+    `platform`, how many approvals wait for them, the tenant as which an admin looks, and the
+    `freezes` that they may know of.
 
     Lazy, so that fragments and error pages that use neither pay for neither.
     """
@@ -32,8 +35,14 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     def approvals_waiting() -> int:
         return waiting_for(decider_of(user, timezone.now())).count()
 
+    @cache
+    def freezes() -> list[Freeze]:
+        return standing_for({one.tenant.slug for one in scopes}, platform().roles, timezone.now())
+
+    scopes = tenants_of(user)
     return {
-        "scopes": tenants_of(user),
+        "scopes": scopes,
+        "freezes": freezes,
         "cluster": cluster_link(),
         "platform": platform,
         "approvals_waiting": approvals_waiting,
