@@ -48,10 +48,10 @@ def outside_lines(tenant: Tenant, now: datetime) -> tuple[Line, ...]:
         elif now - row.given_back_at < MIRROR_MAY_LAG:
             lately.add(row.source)
     strangers = [name for name in counted if name not in taken and name not in lately]
-    lines = [line for row in there.filter(claim="") for line in _lines(row)]
+    lines = [line for seen in there.filter(claim="") for line in _lines(seen)]
     if strangers:
-        for row in there.filter(kind="ResourceClaim", claim__in=strangers, deleting=False):
-            lines += _lines(row)
+        for seen in there.filter(kind="ResourceClaim", claim__in=strangers, deleting=False):
+            lines += _lines(seen)
     for source, amounts in taken.items():
         lines += _beyond(source, counted[source], amounts)
     return tuple(lines)

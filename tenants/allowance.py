@@ -68,7 +68,8 @@ def allowance(tenant: Tenant, *, outside: Iterable[Line] = ()) -> TenantAllowanc
         .filter(grant__pays=Grant.Pays.GIVER)
         .values_list("namespace", "device_class", "amount")
     )
-    for namespace, device_class, amount in (*grants, *ended):
+    lent = [*((where, name, Decimal(count)) for where, name, count in grants), *ended]
+    for namespace, device_class, amount in lent:
         at = (namespace, device_class)
         borrowed[at] = borrowed.get(at, ZERO) + amount
     open_to_new = tenant.state == Tenant.State.ACTIVE

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import Http404
@@ -82,8 +83,8 @@ def offer(
     """
     access.require(Act.GRANT)
     wrong = {}
-    if not DNS_LABEL.regex.match(namespace):
-        wrong["namespace"] = str(DNS_LABEL.message)
+    if why := _not_a_name(namespace):
+        wrong["namespace"] = why
     elif access.tenant.namespaces.filter(name=namespace).exists():
         wrong["namespace"] = "This is a namespace of your own; it needs no grant."
     if not 1 <= count <= MOST_DEVICES:
@@ -271,6 +272,14 @@ def terms(grant: Grant) -> dict[str, object]:
         "pays": grant.pays,
         "ends_at": grant.ends_at.isoformat(),
     }
+
+
+def _not_a_name(namespace: str) -> str:
+    try:
+        DNS_LABEL(namespace)
+    except ValidationError as error:
+        return str(error.messages[0])
+    return ""
 
 
 def _for_taker(access: Access, public_id: str, now: datetime) -> Grant:

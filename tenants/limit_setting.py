@@ -185,7 +185,9 @@ def carry_out(wish_id: int, *, now: datetime) -> bool:
         wish = LimitWish.objects.select_related("tenant").get(pk=wish_id)
         tenant = lock(wish.tenant)[wish.tenant_id]
         wish.refresh_from_db()
-        approved = Approval.objects.filter(pk=wish.approval, state=ApprovalState.APPROVED).first()
+        approved = Approval.objects.filter(
+            pk=wish.approval or 0, state=ApprovalState.APPROVED
+        ).first()
         if wish.done_at is None and approved is not None:
             _set(
                 tenant,

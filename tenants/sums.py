@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
@@ -52,10 +51,10 @@ def lines_of(tenant: Tenant) -> tuple[Line, ...]:
     Two queries. Which asks wait for devices only floor 2 knows (`devices.spending`).
     """
     rows = list(open_lines(tenant).annotate(lends=Q(grant__giver=tenant)))
-    used: Counter[int | None] = Counter()
+    used: dict[int | None, Decimal] = {}
     for row in rows:
         if row.measure == Measure.DEVICES.value:
-            used[row.grant_id] += row.amount  # type: ignore[assignment]
+            used[row.grant_id] = used.get(row.grant_id, ZERO) + row.amount
     taken = [
         Line(
             Kind.GRANT if row.lends else Kind.REQUEST,
@@ -78,10 +77,10 @@ def sums_of(tenant: Tenant) -> tuple[Line, ...]:
         .annotate(total=Sum("amount"))
         .order_by()
     )
-    used: Counter[int | None] = Counter()
+    used: dict[int | None, Decimal] = {}
     for row in rows:
         if row["measure"] == Measure.DEVICES.value:
-            used[row["grant"]] += row["total"]
+            used[row["grant"]] = used.get(row["grant"], ZERO) + row["total"]
     taken = [
         Line(
             Kind.GRANT if row["lends"] else Kind.REQUEST,

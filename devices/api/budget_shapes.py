@@ -13,7 +13,7 @@ from tenants.limits import Line, Measure, Strip, What, bound_of
 from tenants.models import Grant, Limit, LimitWish
 
 
-class AmountField(serializers.Field):  # type: ignore[type-arg]
+class AmountField(serializers.Field):
     """A quantity such as "8" or "80Gi"; null is no limit."""
 
     def to_internal_value(self, data: Any) -> Decimal:
@@ -86,7 +86,9 @@ class LineOut(serializers.Serializer):
     kind = serializers.ChoiceField(choices=["request", "hold", "grant", "outside"])
     amount = serializers.CharField()
     namespace = serializers.CharField()
-    source = serializers.CharField(help_text="Id of a claim, or what else counts.")
+    source = serializers.CharField(  # type: ignore[assignment]
+        help_text="Id of a claim, or what else counts."
+    )
 
 
 class WishOut(serializers.ModelSerializer[LimitWish]):

@@ -20,7 +20,7 @@ from devices.spending import budget_of, class_names
 from devices.views.limits import AmountField
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
-from tenants.access import platform_access
+from tenants.access import PlatformAccess, platform_access
 from tenants.limit_setting import remove_limit, set_limit
 from tenants.limits import ANY_CLASS, Measure, What
 from tenants.models import Tenant
@@ -96,14 +96,8 @@ def tenant(request: HttpRequest, slug: str) -> HttpResponse:
         classes=[(name, names.get(name, name)) for name in known],
     )
     if request.method == "POST" and form.is_valid():
-        moment = {"request_id": request_id_of(request), "now": timezone.now()}
-        what = form.what()
         try:
-            if form.cleaned_data["remove"]:
-                remove_limit(platform=access, tenant=found, what=what, **moment)
-            else:
-                amount = form.cleaned_data["amount"]
-                set_limit(platform=access, tenant=found, what=what, amount=amount, **moment)
+            _change(request, access, found, form)
         except Invalid as refused:
             for name, text in refused.fields.items():
                 form.add_error(name if name in form.fields else None, text)
@@ -120,3 +114,21 @@ def tenant(request: HttpRequest, slug: str) -> HttpResponse:
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "devices/platform_limit.html", context, status=status)
+
+
+def _change(request: HttpRequest, access: PlatformAccess, tenant: Tenant, form: LimitForm) -> None:
+    """Sets or takes away what the form says."""
+    what, now = form.what(), timezone.now()
+    if form.cleaned_data["remove"]:
+        remove_limit(
+            platform=access, tenant=tenant, what=what, request_id=request_id_of(request), now=now
+        )
+    else:
+        set_limit(
+            platform=access,
+            tenant=tenant,
+            what=what,
+            amount=form.cleaned_data["amount"],
+            request_id=request_id_of(request),
+            now=now,
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 
 import pgtrigger
 from django.db import models
@@ -22,9 +21,8 @@ RIGHT_NAMES = (
 )
 
 
-def amount_field(**options: object) -> models.DecimalField[Decimal, Decimal]:
-    """Exact to a billionth, as Kubernetes' quantities are."""
-    return models.DecimalField(max_digits=40, decimal_places=9, **options)  # type: ignore[arg-type]
+#: Exact to a billionth, as Kubernetes' quantities are.
+DIGITS, PLACES = 40, 9
 
 
 class Measured(models.Model):
@@ -46,7 +44,13 @@ class Limit(Measured):
     """What a tenant may have of one measure; a tenant may use the classes that have a row."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="limits")
-    amount = amount_field(null=True, blank=True, help_text="Empty: allowed without a limit.")
+    amount = models.DecimalField(
+        max_digits=DIGITS,
+        decimal_places=PLACES,
+        null=True,
+        blank=True,
+        help_text="Empty: allowed without a limit.",
+    )
     changed_at = models.DateTimeField()
     revision = models.PositiveIntegerField(default=1)
 
@@ -80,7 +84,7 @@ class Share(models.Model):
 
     limit = models.ForeignKey(Limit, on_delete=models.CASCADE, related_name="shares")
     namespace = models.ForeignKey(TenantNamespace, on_delete=models.CASCADE, related_name="shares")
-    amount = amount_field()
+    amount = models.DecimalField(max_digits=DIGITS, decimal_places=PLACES)
 
     class Meta:
         ordering = ["namespace__name"]
@@ -104,7 +108,7 @@ class BudgetLine(Measured):
         Tenant, on_delete=models.PROTECT, related_name="budget_lines", help_text="Who pays."
     )
     namespace = models.CharField(max_length=63, help_text="Where it is used.")
-    amount = amount_field()
+    amount = models.DecimalField(max_digits=DIGITS, decimal_places=PLACES)
     source = models.CharField(max_length=64, help_text="Public id of the ask.")
     grant = models.ForeignKey(
         Grant, on_delete=models.PROTECT, null=True, blank=True, related_name="uses"
@@ -146,8 +150,14 @@ class LimitWish(Measured):
     """What an owner asks the platform for: another limit. Decided by an approval."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="limit_wishes")
-    amount = amount_field(null=True, blank=True)
-    before = amount_field(null=True, blank=True, help_text="The limit when it was asked for.")
+    amount = models.DecimalField(max_digits=DIGITS, decimal_places=PLACES, null=True, blank=True)
+    before = models.DecimalField(
+        max_digits=DIGITS,
+        decimal_places=PLACES,
+        null=True,
+        blank=True,
+        help_text="The limit when it was asked for.",
+    )
     had_row = models.BooleanField(help_text="Whether there was a limit when it was asked for.")
     approval = models.BigIntegerField(null=True, help_text="The approval that decides it.")
     asked_at = models.DateTimeField()
