@@ -104,6 +104,7 @@ class RealNode:
             undo.callback(self.stop)  # also for Ctrl-C in the middle
             if not self.machine.is_on(tied=tied):
                 self.stop()
+                parts.check_watches()
                 self._remember(programs)
                 self.machine.boot(tied=tied)
             if not self.containerd_pid:
@@ -179,6 +180,12 @@ class RealNode:
         if wait:
             self.machine.wait("the Node Ready", lambda: self.ready_since(began), KUBELET)
 
+    def check_kubelet(self) -> None:
+        """Raises `PlaygroundError` with its last words where it does not run."""
+        program = self.machine.program(KUBELET)
+        if program.running() is None:
+            raise PlaygroundError(f"The kubelet of {self.name} ended:\n{program.last_words()}")
+
     def kill_containerd(self) -> None:
         """kill -9: containers go on under their shims."""
         self.machine.end(CONTAINERD, signal.SIGKILL)
@@ -196,9 +203,9 @@ class RealNode:
         # containerd looks for its shim in PATH.
         path = f"{programs.containerd.parent}:{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
         self.machine.start(CONTAINERD, command, {"PATH": path})
-        ask_it = [str(programs.ctr), "--address", CONTAINERD_SOCKET, "version"]
-        answers = lambda: not self.enter(*ask_it).returncode  # noqa: E731
-        self.machine.wait("containerd answering", answers, CONTAINERD)
+        ask_it = [str(programs.ctr), "-a", CONTAINERD_SOCKET, "plugins", "list", "id==cri"]
+        answers = lambda: self.enter(*ask_it).stdout.rstrip().endswith(" ok")  # noqa: E731
+        self.machine.wait("containerd answering the kubelet", answers, CONTAINERD)
 
     def import_image(self, archive: Path) -> None:
         """Gives its containerd the images of an OCI archive."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 
@@ -32,20 +33,24 @@ def start(
 ) -> list[RealNode]:
     """`count` nodes as the fleet file describes them, all Ready; builds what is missing first.
 
-    Raises `PlaygroundError`, also where this machine can have none (`parts.why_not`).
+    Raises `PlaygroundError`, also where this machine can have none (`parts.why_not`), and leaves
+    none running in that case.
     """
     if reason := parts.why_not():
         raise PlaygroundError(reason)
     parts.build(plane.release, tell)
     nodes, names = [], tuple(aliases)
     settings = described.settings_of(spec)
-    for index in range(count):
-        name = described.name_of(spec, index)
-        folder = plane.folder / FOLDER / name
-        node = RealNode(folder, plane, name, settings=settings, aliases=names)
-        described.describe(node, spec, index)
-        nodes.append(node.start(tied=tied, wait=False))
-    wait_ready(nodes)
+    with contextlib.ExitStack() as undo:
+        for index in range(count):
+            name = described.name_of(spec, index)
+            folder = plane.folder / FOLDER / name
+            node = RealNode(folder, plane, name, settings=settings, aliases=names)
+            described.describe(node, spec, index)
+            undo.callback(node.stop)
+            nodes.append(node.start(tied=tied, wait=False))
+        wait_ready(nodes)
+        undo.pop_all()
     return nodes
 
 
@@ -54,6 +59,8 @@ def wait_ready(nodes: Iterable[RealNode]) -> None:
     waiting = list(nodes)
     until = time.monotonic() + READY_WITHIN
     while waiting := [node for node in waiting if node.condition().get("status") != "True"]:
+        for node in waiting:
+            node.check_kubelet()
         if time.monotonic() > until:
             told = "; ".join(
                 f"{node.name}: {node.condition().get('message', 'no such Node yet')}"
@@ -73,3 +80,5 @@ def wipe(plane: ControlPlane) -> None:
     """Ends all of them and removes their folders."""
     for node in known(plane):
         node.wipe()
+    with contextlib.suppress(OSError):  # none was there, or somebody keeps other things in it
+        (plane.folder / FOLDER).rmdir()

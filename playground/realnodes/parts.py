@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -29,6 +30,8 @@ TOOLS = {
     "mount": "mount",
     "runc": "runc",
 }
+
+WATCHES = 12  # seen: containerd 2, kubelet 6; some to spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,24 @@ def why_not() -> str:
     if tried.returncode:
         return "Real nodes need the right to mount, which this container does not give."
     return ""
+
+
+def check_watches() -> None:
+    """Raises `PlaygroundError` where this user's share of the machine's file watches is used up.
+
+    containerd and kubelet need some for each node (inotify instances, 128 a user by default); so
+    does every control plane. Without them they start, and then do half their work.
+    """
+    libc = ctypes.CDLL(None)
+    taken = [libc.inotify_init() for _ in range(WATCHES)]
+    for handle in taken:
+        if handle >= 0:
+            os.close(handle)
+    if min(taken) < 0:
+        raise PlaygroundError(
+            "Too many programs of this user watch files, so a real node could not: end other"
+            " playgrounds, or raise it (sysctl fs.inotify.max_user_instances=1024)."
+        )
 
 
 def find_tool(name: str) -> str:

@@ -35,7 +35,8 @@ def test_a_pod_runs_and_its_words_are_kept(real_node: RealNode, real_ground: Rea
     pod = real_ground.ready("a")
     print(f"Pod Ready after {time.monotonic() - began:.2f} s")
     assert pod["spec"]["nodeName"] == real_node.name
-    assert "KUBERNETES_SERVICE_HOST" in real_node.log(real_ground.namespace, "a", "main")
+    seen = real_ground.wait("its words", lambda: real_ground.seen(real_node, "a"))
+    assert "KUBERNETES_SERVICE_HOST" in seen["environment"]
     assert any(one.pid in real_node.cgroup.processes() for one in real_node.processes())
 
 
