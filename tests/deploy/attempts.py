@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from devices.cluster.gateway import Gateway, Ref
+from devices.cluster.gateway import Forbidden, Gateway, Ref, Rejected
 from devices.cluster.live import Transport
 from tests.deploy.ground import DRIVER, OTHER_DRIVER, Ground
 from tests.deploy.objects import IMPLICIT, claim, pod, request, resource_slice, template
@@ -29,6 +29,20 @@ class Attempt:
 
     def __str__(self) -> str:
         return self.words
+
+
+def denied(ground: Ground, attempt: Attempt) -> str:
+    """What the API server says against it; empty where it would let it pass.
+
+    Raises `Forbidden` where it was the caller's rights that were missing: then nothing was judged.
+    """
+    try:
+        attempt.act(ground)
+    except Forbidden:
+        raise
+    except Rejected as error:
+        return error.message
+    return ""
 
 
 def make(obj: Obj, *, who: str = "tenant", where: str = "namespace") -> Act:

@@ -82,7 +82,7 @@ class Ground:
         self.namespace = "bypass-tide"
         self.other = "bypass-nobodys"
         self.admin = cluster.connect(plane.admin_kubeconfig)
-        self.nodes = {name: self._node(name) for name in ("bypass-n1", "bypass-n2")}
+        self.nodes = {name: self.node(name) for name in ("bypass-n1", "bypass-n2")}
 
     # Who is who
 
@@ -209,7 +209,8 @@ class Ground:
         obj["metadata"]["namespace"] = self.namespace
         self.admin.apply(obj, manager="test")
 
-    def _node(self, name: str) -> Obj:
+    def node(self, name: str) -> Obj:
+        """A node that is ready now; without a kubelet it is so for 40 seconds."""
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
         made = self.admin.apply(node, manager="test")
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}

@@ -1,17 +1,15 @@
 """Whoever goes round the portal meets the same limits: each way round, on both real API servers.
 
-The same attempts are made with the policies and, at the end, without: a suite that could not fail
-would prove nothing.
+`test_without_policies.py` makes the same attempts again: a suite that could not fail would prove
+nothing.
 """
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from devices.cluster.gateway import Forbidden, Ref, Rejected
-from tests.deploy.attempts import ADMIN_ACCESS, ATTEMPTS, NEIGHBOURS, Attempt, make
+from devices.cluster.gateway import Ref
+from tests.deploy.attempts import ADMIN_ACCESS, ATTEMPTS, NEIGHBOURS, Attempt, denied, make
 from tests.deploy.ground import DRIVER, Ground, policies, until
 from tests.deploy.objects import (
     IMPLICIT,
@@ -22,26 +20,6 @@ from tests.deploy.objects import (
     resource_slice,
     template,
 )
-
-
-def denied(ground: Ground, attempt: Attempt) -> str:
-    """What the API server says against it; empty where it would let it pass."""
-    try:
-        attempt.act(ground)
-    except Forbidden:
-        raise
-    except Rejected as error:
-        return error.message
-    return ""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def in_effect(ground: Ground) -> None:
-    """An API server takes up a policy a moment after it was written; who is late fails by name."""
-    end = time.monotonic() + 10
-    late = list(ATTEMPTS)
-    while late and time.monotonic() < end:
-        late = [one for one in late if f"Berth {one.code}:" not in denied(ground, one)]
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=str)
@@ -128,11 +106,15 @@ def replica_sets(ground: Ground, app: str) -> list[str]:
 
 def test_the_schedulers_own_claim_is_judged_at_the_pod(ground: Ground) -> None:
     """Its class is not in the list, the Pod's resource is: what counts is what the Pod asks for."""
+    fresh = ground.node("bypass-fresh")
+    gpus = resource_slice("bypass-fresh-gpu", driver=DRIVER, node="bypass-fresh", owner=fresh)
+    ground.admin.create(gpus)
     make_real(ground, pod("via", limits={"bypass.example/via": "1"}))
     made = until(
         lambda: [one for one in claims(ground) if one.startswith("via-extended-resources")]
     )
     assert len(made) == 1
+    ground.admin.delete(Ref("Node", "bypass-fresh"))
 
 
 def test_slices_go_with_their_node(ground: Ground) -> None:
@@ -166,13 +148,3 @@ def test_kubernetes_own_quota_holds_what_the_policies_let_pass(ground: Ground) -
     ):
         attempt = Attempt("more than the limit", make(obj))
         assert "exceeded quota: berth" in denied(ground, attempt)
-
-
-def test_without_the_policies_every_way_round_is_open(ground: Ground) -> None:
-    """Last in this file: it takes the policies away."""
-    ground.uninstall()
-    closed = list(ATTEMPTS)
-    end = time.monotonic() + 10
-    while closed and time.monotonic() < end:
-        closed = [one for one in closed if denied(ground, one)]
-    assert closed == []
