@@ -125,8 +125,9 @@ def _on_node(
     and other plugins of the scheduler are asked before devices.
     """
     there = snapshot.nodes.get(node)
-    if verdict.code == "CLASS_MISSING":
-        return _refused(node, verdict, verdict.text)
+    never = _never(snapshot, asked.wishes)
+    if never:
+        return _refused(node, verdict, never)
     if there is not None:
         before = node_reasons(snapshot, pod, there, served=by_dra)
         if before:
@@ -149,6 +150,27 @@ def _on_node(
     if after:
         return _refused(node, verdict, after[0])
     return PodVerdict(node, Kind.OK, Kind.OK, verdict.given)
+
+
+def _never(snapshot: Snapshot, wishes: Sequence[Wish]) -> str:
+    """Why no node at all is looked at: the scheduler checks the classes of every claim, and of
+    every alternative, before it asks for any device. Source: ``PreFilter`` and
+    ``validateDeviceClass`` of the scheduler's plugin.
+    """
+    for wish in wishes:
+        for request in wish.spec.requests:
+            if request.alternatives and "DRAPrioritizedList" not in snapshot.gates:
+                return (
+                    f"resource claim {wish.name}, request {request.name}: has subrequests, but the "
+                    "DRAPrioritizedList feature is disabled"
+                )
+            for ask in request.asks:
+                if not ask.device_class:
+                    return ""  # an error, which the allocator words
+                if ask.device_class not in snapshot.classes:
+                    name = f"{request.name}/{ask.name}" if request.alternatives else request.name
+                    return f"request {name}: device class {ask.device_class} does not exist"
+    return ""
 
 
 def _elsewhere(snapshot: Snapshot, claim: Claim, node: str) -> bool:
