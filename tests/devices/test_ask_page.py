@@ -48,7 +48,7 @@ def test_what_fits_says_where(member: Client) -> None:
     page = member.post(PREVIEW, {**WHOLE, "p-gpus": "4"}).text
     assert "Fits now, on 2 nodes" in page and "h100-a03" in page
     assert "too few to say" in page, "nobody ever waited here"
-    assert "Advice, not a promise, for a Pod that asks 1 CPU and 1Gi" in page
+    assert "Advice, not a promise, for one Pod that asks 1 CPU and 1Gi" in page
 
 
 def test_what_does_not_fit_says_why_whose_job_it_is_and_what_would(member: Client) -> None:

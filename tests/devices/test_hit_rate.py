@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +21,7 @@ from devices import reconcile, tenancy
 from devices.cluster.gateway import Gateway, Ref
 from devices.forecast import hit_rate, judge_open
 from devices.judging import ALLOCATED_WITHIN
-from devices.models import Claim, Forecast, StageTimes, TemplateVersion
+from devices.models import Claim, Forecast, Observed, StageTimes, TemplateVersion
 from devices.snippets import manifests
 from devices.warm import warm
 from playground.controlplane import ControlPlane
@@ -105,12 +105,17 @@ def test_forecasts_come_true(
         f"{row.claim.words}: {row.fate} {row.code}, then {row.why} {row.outcome_code}"
         for row in Forecast.objects.filter(outcome="wrong").select_related("claim")
     ]
+    others = Counter(
+        f"{row.code} → {row.outcome_code}"
+        for row in Forecast.objects.exclude(fate="fits now").filter(outcome="right")
+        if row.code != row.outcome_code
+    )
     with capsys.disabled():
         print(
             f"\n{number} asks in {seconds:.0f} s: {rate.right} of {rate.compared} forecasts right "
             f"({rate.percent} %); fits {rate.fits_right}/{rate.fits_right + rate.fits_wrong}, "
             f"waits {rate.waits_right}/{rate.waits_right + rate.waits_wrong}, same reason "
-            f"{rate.same_code}; not compared {rate.not_compared}"
+            f"{rate.same_code} {dict(others)}; not compared {rate.not_compared}"
         )
     assert rate.compared >= 0.9 * number, "nearly all were compared"
     assert rate.fits_right and rate.waits_right, "both kinds came"
@@ -171,7 +176,10 @@ def seen_by_mirror(gateway: Gateway, claim: Claim, ref: Ref) -> None:
         if found is None or found.node_name != (pod["spec"].get("nodeName") or ""):
             return False
         if not found.node_name:
-            return True
+            version = pod["metadata"]["resourceVersion"]
+            return Observed.objects.filter(
+                pk=pod["metadata"]["uid"], resource_version=version
+            ).exists()
         label = f"berth.dev/claim={claim.public_id}"
         made = gateway.list("ResourceClaim", namespace=NAMESPACE, labels=label).items
         return all(

@@ -56,7 +56,7 @@ def test_does_not_fit_takes_the_alternative_and_runs(demo: Demo, sign_in: SignIn
     expect(summary.locator(".funnel li")).not_to_have_count(0)
     look_at(page, "what-if-no")
 
-    use = summary.get_by_role("link", name=re.compile("^Use this: .* instead of 8 GPUs"))
+    use = summary.get_by_role("link", name=re.compile("^Use this.*instead of 8 GPUs"))
     use.first.click()
     expect(page.get_by_label("Name", exact=True)).to_have_value("what-if")
     expect(page.get_by_label("Namespace")).to_have_value(NAMESPACE)
