@@ -28,6 +28,9 @@ LAYER = "application/vnd.oci.image.layer.v1.tar"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
+# The workload again, under the names of images that Pods ask for and this machine cannot have. It
+# runs for those who want to sleep, too.
+STAND_IN = "stand-in"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -41,18 +44,21 @@ def build_images(
     tell: Tell = say_nothing,
     cancelled: threading.Event | None = None,
 ) -> tuple[Path, ...]:
-    """The archives of all images that a node of a release needs, one for each of `PROGRAMS`.
+    """The archives of all images that a node of a release needs: one for each of `PROGRAMS`, and
+    the stand-in.
 
     Builds what is missing. Raises `BuildError`; see `gobuild.build`.
     """
-    return tuple(archive(build_program(program, release, tell, cancelled)) for program in PROGRAMS)
+    built = {name: build_program(name, release, tell, cancelled) for name in PROGRAMS}
+    stand_in = archive(built["workload"], STAND_IN, ("bin/sleep",))
+    return (*(archive(program) for program in built.values()), stand_in)
 
 
-def archive(program: Path) -> Path:
-    """The archive of a program's image; its file name stands for its content."""
-    image = Image.of(program)
+def archive(program: Path, name: str = "", also: Iterable[str] = ()) -> Path:
+    """The archive of a program's image (`Image.of`); its file name stands for its content."""
+    image = Image.of(program, name, also)
     folder = cache_folder() / "images"
-    target = folder / f"{program.name}-{image.digest[:12]}.tar"
+    target = folder / f"{image.name}-{image.digest[:12]}.tar"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
         fresh = folder / f".{target.name}.{os.getpid()}"
@@ -63,15 +69,16 @@ def archive(program: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image whose only file is `/<name>`, which it runs."""
+    """An image with one program, `/<name>`, which it runs."""
 
     name: str
     layer: bytes
 
     @classmethod
-    def of(cls, program: Path) -> Image:
-        layer = _tar([(program.name, program.read_bytes(), 0o755)])
-        return cls(program.name, layer)
+    def of(cls, program: Path, name: str = "", also: Iterable[str] = ()) -> Image:
+        """The image of a program, under another `name` if given; `also` are further paths of it."""
+        name, content = name or program.name, program.read_bytes()
+        return cls(name, _tar([(path, content, 0o755) for path in (name, *also)]))
 
     @property
     def config(self) -> Obj:

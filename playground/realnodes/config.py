@@ -179,7 +179,7 @@ ADD)
     last=$((0x$(printf %.6s "$CNI_CONTAINERID") % 254 + 1))
     printf '{"cniVersion": "1.0.0", "interfaces": [{"name": "%s", "sandbox": "%s"}], ' \
         "$CNI_IFNAME" "$CNI_NETNS"
-    printf '"ips": [{"address": "192.0.2.%s/32", "interface": 0}]}' "$last"
+    printf '"ips": [{"address": "198.51.100.%s/32", "interface": 0}]}' "$last"
     ;;
 VERSION) printf '{"cniVersion": "1.0.0", "supportedVersions": ["0.4.0", "1.0.0"]}' ;;
 esac

@@ -19,7 +19,7 @@ from playground.gobuild import PlaygroundError, Progress
 from playground.realnodes import described, nodes
 from playground.realnodes.node import RealNode
 
-READY = "are Ready"  # the demo waits for these words
+READY = "Ready:"  # the demo waits for this word
 LOOK_EVERY = 1.0
 SNIPPET_IMAGE = "busybox:stable"  # in the manifests that Berth gives to paste
 
@@ -81,7 +81,7 @@ def main(arguments: list[str]) -> int:
         spec = described.spec_of(scenario)
         aliases = images_of(spec)
         made = nodes.start(plane, count, spec, aliases=aliases, tied=True, tell=_show)
-        print(f"{', '.join(node.name for node in made)} {READY}", flush=True)
+        print(READY, ", ".join(node.name for node in made), flush=True)
         while not ended.wait(LOOK_EVERY):
             for node in made:
                 for what in mend(node):

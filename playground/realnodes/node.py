@@ -32,7 +32,7 @@ from playground.controlplane import ControlPlane
 from playground.gobuild import PlaygroundError
 from playground.https import Answer, ask
 from playground.identities import ADMIN_GROUP
-from playground.images import image_name
+from playground.images import STAND_IN, image_name
 from playground.ports import choose
 from playground.realnodes import config, parts
 from playground.realnodes.cgroups import NodeCgroup
@@ -49,7 +49,7 @@ class RealNode:
     """One node in one folder, on one control plane.
 
     `release` is the kubelet's, by default the control plane's. Its containerd has all images of
-    `playground.images`; `aliases` are further names that Pods may call the workload image.
+    `playground.images`; `aliases` are names of images for which the stand-in runs.
     """
 
     def __init__(
@@ -301,7 +301,7 @@ class RealNode:
         for archive in archives:
             self.import_image(archive)
         for alias in self.aliases:
-            self._ctr("images", "tag", "--force", image_name("workload"), alias)
+            self._ctr("images", "tag", "--force", image_name(STAND_IN), alias)
         note.write_text(wanted)
 
     def _ctr(self, *arguments: str) -> None:

@@ -109,7 +109,7 @@ def test_the_machine_is_as_before(start_real_node: StartRealNode, real_ground: R
     assert ([path.read_text() for path in sysctls], mounts()) == before
     assert node.enter("cat", "/proc/sys/kernel/panic").stdout == "10\n"
     processes, cgroups = node.processes(), node.cgroup.folders
-    assert {"containerd", "kubelet", "pause", "workload"} <= {one.name() for one in processes}
+    assert {"containerd", "kubelet", "pause", "stand-in"} <= {one.name() for one in processes}
     assert cgroups
     began = time.monotonic()
     node.stop()

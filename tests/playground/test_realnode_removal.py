@@ -117,7 +117,7 @@ def with_a_pod(node: RealNode, ground: RealGround) -> Left:
         "sockets": 0,
         "ports": 2,
     }
-    assert {"containerd", "kubelet", "pause", "workload"} <= {one.name() for one in left.processes}
+    assert {"containerd", "kubelet", "pause", "stand-in"} <= {one.name() for one in left.processes}
     assert len(left.outer) == 3
     return left
 
