@@ -4,7 +4,7 @@ and what the cluster said. Reads the mirror and the history; a constant number o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -107,16 +107,17 @@ def device_facts(claim: Claim, mine: Collection[str]) -> dict[DeviceKey, DeviceF
     if not claim.placed:
         return {}
     names = sorted({claim.object_name, *(device["claim"] for device in claim.placed)})
-    said: dict[str, tuple[str, str]] = {}
+    keys = [(device["driver"], device["pool"], device["device"]) for device in claim.placed]
+    said: dict[DeviceKey, tuple[str, str]] = {}
     for pod in consumers.pods_of_claim(claim.namespace.name, claim.public_id, names):
         for one in read_pod_status(pod).health:
-            said[one.resource] = (one.health, one.message)
+            if (about := device_named(one.resource, keys)) is not None:
+                said[about] = (one.health, one.message)
     seen = warm()
     own = {f"{claim.namespace.name}/{name}" for name in names}
     found = {}
-    for device in claim.placed:
-        key = (device["driver"], device["pool"], device["device"])
-        health, message = said.get("/".join(key), ("", ""))
+    for key in keys:
+        health, message = said.get(key, ("", ""))
         yours: tuple[str, ...] = ()
         others: int | None = None
         if seen is not None:
@@ -125,6 +126,21 @@ def device_facts(claim: Claim, mine: Collection[str]) -> dict[DeviceKey, DeviceF
             others = len(sharers) - len(yours)
         found[key] = DeviceFacts(health, message, yours, others)
     return found
+
+
+def device_named(resource: str, keys: Sequence[DeviceKey]) -> DeviceKey | None:
+    """Which device a `resourceID` of a Pod's status means; None where it cannot be told.
+
+    The kubelet writes the driver's first CDI id, such as ``vendor/class=<claim uid>-gpu-0``, and
+    only without one ``driver/pool/device`` (kubelet/cm/dra/manager.go, buildResourceHealth). CDI
+    ids are the driver's own; most of them end with the device's name.
+    """
+    for key in keys:
+        if resource == "/".join(key):
+            return key
+    end = resource.rpartition("=")[2]
+    found = [key for key in keys if end == key[2] or end.endswith(f"-{key[2]}")]
+    return max(found, key=lambda key: len(key[2]), default=None)
 
 
 def cluster_events(claim: Claim) -> tuple[Told, ...]:

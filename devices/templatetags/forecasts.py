@@ -9,6 +9,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from devices.claimfacts import StageTook
 from devices.history import Usual
 from devices.telling import Row, job_of, next_step
 from devices.whatif import Fate, Outlook
@@ -72,7 +73,17 @@ def of_samples(usual: Usual) -> str:
     """'of 34 Pods in 30 days', or how many there were so far."""
     if usual.enough:
         return f"of {words.one_or_many(usual.samples, 'Pod')} in 30 days"
-    return f"{words.one_or_many(usual.samples, 'Pod')} so far; five say something"
+    return f"of {words.one_or_many(usual.samples, 'Pod')} so far" if usual.samples else "no Pod yet"
+
+
+@register.filter
+def took(stage: StageTook) -> str:
+    """'1 min 4 s'; tenths where Berth timed it, else whole seconds, as the cluster's stamps are."""
+    if stage.took is None:
+        return ""
+    if stage.observed or stage.took >= 60:
+        return _said(stage.took)
+    return words.in_words(words.span(stage.took)) if stage.took >= 1 else "under 1 s"
 
 
 @register.simple_tag

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from devices import history
+from devices.claimfacts import device_named
 from devices.dra.lifecycle import State
 from devices.dra.status import Status
 from devices.forecast import refined
@@ -261,6 +262,22 @@ def test_devices_show_health_and_who_shares_as_far_as_the_viewer_may_know(
     assert "Unhealthy" in text and "too hot" in text
     assert "also-mine" in text and "1 claim of other tenants" in text
     assert "secret" not in text
+
+
+@pytest.mark.parametrize(
+    ("resource", "device"),
+    [
+        pytest.param("gpu.example/node/gpu-1", "gpu-1", id="driver, pool and device"),
+        pytest.param("gpu.example/device=4f2a-gpu-1", "gpu-1", id="a CDI id with the claim"),
+        pytest.param("nvidia.com/gpu=gpu-11", "gpu-11", id="a CDI id that is the name"),
+        pytest.param("x/y=7-mig-gpu-1", "mig-gpu-1", id="the longest name counts"),
+        pytest.param("x/y=4f2a", None, id="a CDI id that names no device is not guessed"),
+    ],
+)
+def test_whose_health_the_kubelet_tells(resource: str, device: str | None) -> None:
+    keys = [("gpu.example", "node", name) for name in ("gpu-1", "gpu-11", "mig-gpu-1")]
+    found = device_named(resource, keys)
+    assert (found and found[2]) == device
 
 
 def test_the_page_costs_a_constant_number_of_queries(client: Client, waiting: Claim) -> None:
