@@ -33,7 +33,7 @@ from tenants.limits import (
     may_take,
     strips,
 )
-from tenants.models import Tenant
+from tenants.models import BudgetLine, Tenant
 from tenants.sums import limits_of, lines_of
 
 WAITING = frozenset({State.REQUESTED, State.HELD, State.APPLIED, State.PENDING})
@@ -118,6 +118,29 @@ def _capacity(spec: ClaimSpec, what: What) -> Decimal:
             capacity=what.capacity,
         )
     return Decimal(amount.nanos) / NANO
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one ask takes of one limit, in words, and whose; `given_back` says it counts no more."""
+
+    words: str
+    payer: str
+    given_back: bool
+
+
+def taken_by(claim: Claim) -> list[Taken]:
+    """What an ask takes of limits, claims themselves left out; two queries."""
+    names = class_names()
+    rows = BudgetLine.objects.filter(source=claim.public_id).exclude(measure=Measure.CLAIMS.value)
+    return [
+        Taken(
+            f"{amount_words(row.what, row.amount)} × {words_of(row.what, names)}",
+            "" if row.tenant_id == claim.tenant_id else row.tenant.name,
+            row.given_back_at is not None,
+        )
+        for row in rows.select_related("tenant").order_by("pk")
+    ]
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from django.db import transaction
+
+from portal import news
 from portal.errors import Refused
 from tenants.allowance import promise_turn
 from tenants.limits import CLASS_NOT_ALLOWED, ZERO, Line, Refusal, What, may_take
@@ -156,6 +159,12 @@ def give_back(source: str, *, request_id: str, now: datetime) -> int:
     for tenant in payers:
         tell_cluster(tenant, request_id=request_id, now=now)
     return freed
+
+
+def tell_pages(tenant: Tenant) -> None:
+    """News for open pages about limits and grants, once the transaction is through."""
+    slug = tenant.slug
+    transaction.on_commit(lambda: news.publish(["limits"], tenant=slug), robust=True)
 
 
 def tell_cluster(tenant: Tenant, *, request_id: str, now: datetime) -> None:

@@ -20,7 +20,7 @@ from portal.audit.record import record
 from portal.errors import Invalid, Refused
 from tenants.access import Access
 from tenants.allowance import promise_turn
-from tenants.budget import Asked, lock, plain, write
+from tenants.budget import Asked, lock, plain, tell_pages, write
 from tenants.limits import ZERO, Measure, devices_of, may_lend
 from tenants.models import Grant, Tenant
 from tenants.models.tenant import DNS_LABEL
@@ -348,3 +348,4 @@ def _record(
             tenant=tenant.slug,
             facts={**facts, "by": access.tenant.slug if access else ""},
         )
+        tell_pages(tenant)

@@ -23,7 +23,7 @@ from portal.errors import Invalid
 from portal.outbox import lines as outbox
 from tenants.access import Access, PlatformAccess
 from tenants.allowance import promise_turn
-from tenants.budget import lock, plain
+from tenants.budget import lock, plain, tell_pages
 from tenants.limits import ANY_CLASS, ZERO, Measure, Strip, What, strip, too_much_shared
 from tenants.models import Limit, LimitWish, Share, Tenant
 from tenants.policy import Act, PlatformAct
@@ -76,6 +76,7 @@ def remove_limit(
         facts={"before": before},
     )
     promise_turn(tenant, request_id=request_id, now=now)
+    tell_pages(tenant)
 
 
 @transaction.atomic
@@ -120,6 +121,7 @@ def share_out(
         facts={"before": before, "after": {name: plain(one) for name, one in shares.items()}},
     )
     promise_turn(tenant, request_id=request_id, now=now)
+    tell_pages(tenant)
     return row
 
 
@@ -171,6 +173,7 @@ def ask_for_limit(
     )
     wish.approval = approval.pk
     wish.save(update_fields=["approval"])
+    tell_pages(tenant)
     return wish
 
 
@@ -268,6 +271,7 @@ def _set(
         facts={"before": before, "after": words(amount), "approval": approval},
     )
     promise_turn(tenant, request_id=request_id, now=now)
+    tell_pages(tenant)
     return row
 
 

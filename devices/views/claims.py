@@ -18,6 +18,7 @@ from devices.dra.lifecycle import State
 from devices.models import Claim
 from devices.searches import search_of
 from devices.snippets import calls, manifests, wish_yaml
+from devices.spending import taken_by
 from devices.views.forecasts import claim_page
 from portal.request_ids import request_id_of
 from portal.ui.htmx import wants_partial
@@ -68,12 +69,14 @@ def claim(request: HttpRequest, slug: str, public_id: str) -> HttpResponse:
         "namespace": row.namespace.name,
         "name": row.name,
         "values": row.values,
+        **({"at_once": row.at_once} if row.at_once > 1 else {}),
     }
     context = {
         **_live(access, row),
         "snippets": manifests(wish),
         "calls": calls(base=settings.PUBLIC_URL, tenant=access.tenant.slug, body=body),
         "yaml": wish_yaml(wish),
+        "taken": taken_by(row),
         "asked_by": User.objects.filter(person=row.asked_by).first(),
     }
     return render(request, "devices/claim.html", context)
