@@ -20,9 +20,8 @@ ROOT = Path(__file__).parents[2]
     [
         pytest.param("SENDING", "requested", Job.NOBODY, False, id="a code of Berth's own"),
         pytest.param("NOT_SCHEDULED_YET", "pending", Job.NOBODY, False, id="a usual wait"),
-        pytest.param(
-            "NO_MATCHING_DEVICE_FREE", "pending", Job.TENANT, False, id="it may never fit anywhere"
-        ),
+        pytest.param("NO_MATCHING_DEVICE_FREE", "pending", Job.NOBODY, False, id="taken now"),
+        pytest.param("MORE_THAN_ANY_NODE_HAS", "pending", Job.TENANT, True, id="it never fits"),
         pytest.param("CLASS_MISSING", "pending", Job.PLATFORM, True, id="waiting does not help"),
         pytest.param("", "in use", Job.NOBODY, False, id="no reason is needed"),
         pytest.param("NEVER_HEARD_OF", "pending", Job.UNKNOWN, True, id="an unknown code"),

@@ -23,9 +23,9 @@ CODES = table(
     Code(
         "NOT_ENOUGH_ON_ONE_NODE",
         Class.RETRYABLE,
-        Who.TENANT,
+        Who.NOBODY,
         "Enough devices are free, but not on one node.",
-        "Ask for fewer at once, or wait until one node has them free.",
+        "It goes on by itself once one node has them free; fewer at once may fit now.",
     ),
     Code(
         "TOO_FEW_MATCH",

@@ -87,11 +87,11 @@ CODES = table(
     Code(
         "NO_MATCHING_DEVICE_FREE",
         Class.RETRYABLE,
-        # The scheduler says the same where devices are taken and where no node could ever fit it.
-        Who.TENANT,
-        "No node has all of these devices free now; perhaps none ever could.",
-        "It is tried again whenever a device is freed; check that a node could fit it at all, or "
-        "ask for less.",
+        # The scheduler says the same where no node could ever fit it; a turn asks the rules, and
+        # records a code of its own for that.
+        Who.NOBODY,
+        "No node has all of these devices free now.",
+        "The scheduler tries again whenever a device is freed.",
     ),
     Code(
         "EXTENDED_RESOURCE_SHORT",

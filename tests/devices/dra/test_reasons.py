@@ -43,7 +43,7 @@ def reason(number: str, name: str, now: datetime | None = None) -> Reason:
         ("30", "nccl-0", "DEVICE_NOT_READY", "retryable", "platform", "1 of 4 devices"),
         ("31", "infer-5", "PREPARE_DRIVER_UNREACHABLE", "retryable", "nobody", "gpu.nvidia.com"),
         ("36", "p-class", "CLASS_MISSING", "not retryable", "platform", "gpu.nvidia.com"),
-        ("36", "p-mixed", "NO_MATCHING_DEVICE_FREE", "retryable", "tenant", ""),
+        ("36", "p-mixed", "NO_MATCHING_DEVICE_FREE", "retryable", "nobody", ""),
         ("36", "p-inuse", "CLAIM_IN_USE", "retryable", "tenant", ""),
         ("36", "p-deleting", "CLAIM_BEING_DELETED", "needs cleanup", "tenant", "old-claim"),
         ("36", "p-waiting", "CLAIM_NOT_GENERATED", "retryable", "nobody", ""),
