@@ -67,7 +67,7 @@ def test_a_no_is_explained_with_its_funnel_and_what_helps() -> None:
     assert (found["code"], found["class"], found["who"]) == (
         "NO_MATCHING_DEVICE_FREE",
         "retryable",
-        "tenant",
+        "nobody",
     )
     assert [step["left"] for step in found["funnel"][0]["steps"]] == [5, 2, 1]
     assert [(hint["change"], hint["release"]) for hint in found["hints"]] == [
