@@ -94,6 +94,9 @@ def kubelet(at: Layout, settings: Settings) -> dict[str, Any]:
         "makeIPTablesUtilChains": False,
         "evictionHard": nothing,  # a full disk of the machine is no business of the node
         "imageGCHighThresholdPercent": 100,
+        # Nobody answers there; without it every Pod gets a warning that clusters do not have.
+        "clusterDNS": ["10.0.0.10"],
+        "clusterDomain": "cluster.local",
         "resolvConf": "",
         "staticPodPath": "",
         "podLogsDir": LOGS,
