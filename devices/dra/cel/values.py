@@ -128,8 +128,8 @@ def is_zero(value: object) -> bool:
         return value.nanos == 0
     if isinstance(value, Timestamp):
         return value.nanos == -62135596800 * 10**9
-    plain = bool | int | float | str | bytes | list | tuple | Mapping
-    return value is None or (isinstance(value, plain) and not value)
+    plain = isinstance(value, bool | int | float | str | bytes | list | tuple | Mapping)
+    return value is None or (plain and not value)
 
 
 def equal(left: Any, right: Any) -> bool:
