@@ -135,6 +135,27 @@ class RealGround(Ground):
                 return pod
         return None
 
+    def restart_driver(self, node: str) -> None:
+        """Deletes the driver's Pod; returns when the next one has published.
+
+        A kubelet that starts wipes its node's slices, and a driver that runs on would put them
+        back only after 30 to 57 s.
+        """
+        old = self.driver_pod(node)
+        if old is not None:
+            self.admin.delete(Ref("Pod", old["metadata"]["name"], "helios"))
+            self.gone_driver(node, old["metadata"]["uid"])
+        self.wait("slices of the new driver", lambda: self.devices(node), seconds=60)
+
+    def gone_driver(self, node: str, uid: str) -> None:
+        """Returns when the driver's Pod on a node is not the one with that uid."""
+
+        def another() -> bool:
+            pod = self.driver_pod(node)
+            return pod is not None and pod["metadata"]["uid"] != uid
+
+        self.wait("another Pod of the driver", another, seconds=30)
+
     def seen(self, node: RealNode, pod: str) -> Obj:
         """What a Pod's container sees: {environment, devices, metadata}; {} while it is silent."""
         said = node.log(self.namespace, pod, "main")

@@ -11,6 +11,7 @@ import pytest
 from playground.https import words
 from playground.realnodes.node import RealNode
 from tests.playground.conftest import a_claim, a_pod, condition
+from tests.playground.plane import OLDER
 from tests.playground.realnode import RealGround, StartRealNode
 
 pytestmark = pytest.mark.cluster
@@ -83,6 +84,7 @@ def test_a_killed_kubelet_leaves_pods_running(real_node: RealNode, real_ground: 
     assert real_node.condition()["reason"] == "NodeStatusUnknown"
     real_node.start_kubelet()
     assert started(real_ground.ready("a")) == before
+    real_ground.restart_driver(real_node.name)
 
 
 def test_a_killed_containerd_leaves_pods_running(
@@ -125,6 +127,19 @@ def test_a_kubelets_numbers_can_be_read(real_node: RealNode) -> None:
     answer = real_node.metrics()
     assert answer.status == 200, words(answer)
     assert b"kubernetes_build_info" in answer.body
+
+
+@pytest.mark.long
+def test_a_node_may_be_a_release_older(
+    start_real_node: StartRealNode, real_ground: RealGround
+) -> None:
+    start_real_node("older", release=OLDER)
+    version = real_ground.node("older")["status"]["nodeInfo"]["kubeletVersion"]
+    assert version == f"v{OLDER}"
+    real_ground.wait("the slice", lambda: real_ground.devices("older") == {"gpu-0", "gpu-1"})
+    real_ground.make(a_claim("one", "l40s", template=True))
+    real_ground.make(a_pod("a", template="one", node="older"))
+    real_ground.ready("a")
 
 
 def mounts() -> set[str]:
