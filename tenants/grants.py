@@ -195,7 +195,10 @@ def usable_by_id(tenant: Tenant, public_id: str, now: datetime) -> Grant | None:
 
 
 def _in_force(tenant: Tenant, now: datetime) -> QuerySet[Grant]:
-    rows = Grant.objects.filter(taker=tenant, state=State.ACCEPTED, ends_at__gt=now)
+    active = Tenant.State.ACTIVE
+    rows = Grant.objects.filter(
+        taker=tenant, state=State.ACCEPTED, ends_at__gt=now, giver__state=active
+    )
     return rows.select_related("giver")
 
 
