@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import F
 from django.http import Http404
 
 from portal.audit.record import record
@@ -101,7 +102,7 @@ def still_good(invitation_id: int, now: datetime) -> Invitation | None:
             revoked_at=None,
             expires_at__gt=now,
             tenant__state=Tenant.State.ACTIVE,
-            tenant__memberships__user_id=_maker(invitation_id),
+            tenant__memberships__user_id=F("made_by_id"),
             tenant__memberships__role=Membership.Role.OWNER,
         )
         .first()
@@ -230,7 +231,3 @@ def _another_owner(membership: Membership) -> None:
             f"{membership.user.words} is the last owner of {membership.tenant.name}; "
             "make somebody else an owner first."
         )
-
-
-def _maker(invitation_id: int) -> int | None:
-    return Invitation.objects.filter(pk=invitation_id).values_list("made_by_id", flat=True).first()

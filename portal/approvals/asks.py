@@ -13,7 +13,7 @@ from portal import news
 from portal.approvals.models import Approval
 from portal.approvals.rules import DecidedBy, Effect, Line, State, digest
 from portal.audit.record import record
-from portal.errors import Invalid, Refused
+from portal.errors import Invalid, NotPermitted, Refused
 
 WEEK = timedelta(days=7)
 LONGEST = timedelta(days=60)
@@ -127,10 +127,10 @@ def refresh(
 
 @transaction.atomic
 def withdraw(*, approval_id: int, person: UUID, request_id: str, now: datetime) -> Approval:
-    """The author takes the request back; only they can. Raises `Refused` where it has ended."""
+    """The author takes the request back. Raises `NotPermitted`; `Refused` where it has ended."""
     approval = Approval.objects.select_for_update().get(pk=approval_id)
     if approval.author != person:
-        raise Refused("Only its author can withdraw it.", code="NOT_YOUR_REQUEST")
+        raise NotPermitted("Only its author can withdraw it.", code="NOT_YOUR_REQUEST")
     if approval.state != State.OPEN:
         raise Refused(f"It is {approval.state} already.", code="APPROVAL_NOT_OPEN")
     end(approval, State.VOID, "Its author withdrew it.", request_id, now, person)

@@ -10,6 +10,6 @@ from django.contrib.messages.storage.fallback import FallbackStorage
 class NoticeStorage(FallbackStorage):
     """Django's messages, each with the id of the request that caused it as its extra tag."""
 
-    def add(self, level: int, message: Any, extra_tags: str = "") -> None:
+    def add(self, level: int, message: Any, extra_tags: str | None = "") -> None:
         about = getattr(self.request, "request_id", "")
         super().add(level, message, extra_tags or about)

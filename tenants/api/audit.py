@@ -40,7 +40,7 @@ class AuditLineOut(serializers.Serializer):
 
     number = serializers.IntegerField()
     at = serializers.DateTimeField()
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]
     person = serializers.UUIDField(allow_null=True)
     name = serializers.CharField(help_text="What the person is called today.")
     tenant = serializers.CharField()
