@@ -159,6 +159,14 @@ def test_a_grant_is_for_what_it_says(giver: Access, taker: Access, how: dict[str
     assert not BudgetLine.objects.exists()
 
 
+def test_a_giver_that_is_closing_lends_nothing_new(giver: Access, taker: Access) -> None:
+    grant = accepted(giver, taker)
+    Tenant.objects.filter(pk=giver.tenant.pk).update(state=Tenant.State.CLOSING)
+    with pytest.raises(Invalid) as refused:
+        use(taker, grant, 1)
+    assert set(refused.value.fields) == {"grant"}
+
+
 def test_a_taker_who_pays_uses_its_own_limit_and_counts_against_the_grant(
     giver: Access, taker: Access
 ) -> None:
