@@ -8,7 +8,6 @@ anything changed is how far the mirror is (`Sync.version`), never a clock.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,9 +24,7 @@ from devices.picture import Key, Picture, devices_differ, merged, picture
 
 #: A row may be committed so long after the moment that is written in it.
 OVERLAP: Final = timedelta(seconds=60)
-#: A change that took longer to read is read by a thread from then on, and so is the first look at
-#: more rows than these.
-SLOW_SECONDS: Final = 0.1
+#: A mirror with more rows than these is read by a thread, at first and after each change.
 MANY_ROWS: Final = 20_000
 
 
@@ -61,12 +58,11 @@ class _Keeper:
     def __init__(self) -> None:
         self._reading = threading.Lock()
         self._held: _Held | None = None
-        self._seconds = 0.0
         self._thread: threading.Thread | None = None
 
     def forget(self) -> None:
         with self._reading:
-            self._held, self._seconds = None, 0.0
+            self._held = None
 
     def look(self) -> Picture | None:
         version, as_of = _mirror()
@@ -75,7 +71,7 @@ class _Keeper:
         held = self._held
         if held is not None and held.version == version:
             return replace(held.picture, as_of=max(as_of, held.picture.as_of))
-        if self._seconds > SLOW_SECONDS or (held is None and _rows() > MANY_ROWS):
+        if (len(held.rows) if held is not None else _rows()) > MANY_ROWS:
             self._in_background()
             return None if held is None else held.picture
         with self._reading:
@@ -101,7 +97,6 @@ class _Keeper:
         held = self._held
         if as_of is None or (held is not None and held.version == version):
             return
-        began = time.perf_counter()
         cluster: Mapping[str, Any] = (
             ClusterState.objects.values("release", "capabilities").first() or {}
         )
@@ -112,8 +107,6 @@ class _Keeper:
         fresh.version, fresh.capabilities = version, capabilities
         fresh.picture = replace(fresh.picture, as_of=as_of)
         self._held = fresh
-        if held is not None:  # the first look is slow in any case; what counts is each next one
-            self._seconds = time.perf_counter() - began
 
 
 _keeper = _Keeper()

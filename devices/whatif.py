@@ -7,7 +7,7 @@ never. It is advice: nothing is reserved, and what the scheduler has in flight i
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -19,6 +19,7 @@ from devices.dra.claims import read_claim, read_template
 from devices.dra.codes import CODES, Class, Who, code
 from devices.dra.explain import Explanation, explain
 from devices.dra.funnel import Funnel
+from devices.dra.ledger import Account, accounts
 from devices.dra.messages import Speaker, meaning
 from devices.dra.objects import ClaimWish, Shape, claim_objects, pod_manifest
 from devices.dra.pods import Pod, read_pod
@@ -33,8 +34,10 @@ from devices.picture import Picture
 #: What a Pod is taken to ask of its node beside devices, where nobody has said.
 CPU: Final = "1"
 MEMORY: Final = "1Gi"
-#: On so many nodes with free devices the node's own side is looked at.
-MOST_NODES: Final = 400
+#: On so many nodes with free devices the node's own side is looked at, and again on as many where
+#: the Pod can go to none of them, until so many were looked at.
+NODES_AT_ONCE: Final = 64
+MOST_NODES: Final = 320
 #: So many of the asker's own claims are tried as what could end.
 MOST_OWN: Final = 24
 #: Whatever the taint.
@@ -142,9 +145,10 @@ def of_wishes(seen: Picture, wishes: Sequence[Wish], mine: Collection[str] = ())
     """
     empty = forecast(seen.empty, wishes)
     now = seen.prepared()
+    first = forecast(now, wishes)
+    if first.fitting and not any(group.verdict.kind is Kind.FATAL for group in first.groups):
+        return _fits(now, first.fitting)
     found = explain(now, wishes)
-    if found.kind is Kind.OK:
-        return _outlook(found, Fate.NOW, "", found.sentence, devices_on=len(found.nodes))
     assert found.code is not None, "what does not fit has a reason"
     fate = _fate(seen.empty, wishes, found, empty)
     if fate is Fate.NEVER and found.code.class_ is Class.RETRYABLE:
@@ -175,26 +179,34 @@ def _own(now: Snapshot, wishes: Sequence[Wish], mine: Collection[str]) -> Iterat
                 break
 
 
-def _outlook(
-    found: Explanation, fate: Fate, name: str, sentence: str, *, devices_on: int = 0
-) -> Outlook:
+def _fits(now: Snapshot, nodes: tuple[str, ...]) -> Outlook:
+    return Outlook(
+        Fate.NOW,
+        "",
+        f"Fits now, on {nodes[0] if len(nodes) == 1 else f'{len(nodes)} nodes'}.",
+        Who.NOBODY,
+        "",
+        nodes,
+        devices_on=len(nodes),
+        release=now.gates.release,
+        assumed=now.gates.assumed,
+    )
+
+
+def _outlook(found: Explanation, fate: Fate, name: str, sentence: str) -> Outlook:
     known = CODES.get(name)
     who = _WHO.get(fate) or (known.who if known else Who.NOBODY)
     if fate is Fate.NEVER and who is Who.NOBODY:
         who = Who.TENANT
-    step = _STEPS.get(fate) or (known.next_step if known else "")
     return Outlook(
         fate,
         name,
         sentence,
         who,
-        step,
-        found.nodes,
-        devices_on,
-        0,
-        found.funnels,
-        found.evidence,
-        found.text,
+        _STEPS.get(fate) or (known.next_step if known else ""),
+        funnels=found.funnels,
+        evidence=found.evidence,
+        said=found.text,
         release=found.release,
         assumed=found.assumed,
     )
@@ -263,33 +275,80 @@ def _beside(now: Snapshot, asked: ClaimWish, found: Outlook, pod: Pod) -> Outloo
 
 def _with_node(now: Snapshot, pod: Pod, found: Outlook) -> Outlook:
     """What becomes of a Pod on the nodes whose devices would do."""
-    tried = tuple(islice(found.nodes, MOST_NODES))
     good: list[str] = []
     bad: Counter[str] = Counter()
     codes: Counter[str] = Counter()
-    for verdict in pod_verdicts(now, pod, tried):
-        if verdict.kind is Kind.OK:
-            good.append(verdict.node)
-        else:
-            bad[verdict.message] += 1
-            codes[verdict.code] += 1
+    looked = 0
+    for start in range(0, min(len(found.nodes), MOST_NODES), NODES_AT_ONCE):
+        tried = found.nodes[start : start + NODES_AT_ONCE]
+        looked += len(tried)
+        for verdict in pod_verdicts(with_accounts(now, tried), pod, tried):
+            if verdict.kind is Kind.OK:
+                good.append(verdict.node)
+            else:
+                bad[verdict.message] += 1
+                codes[verdict.code] += 1
+        if good:
+            break
     beside = tuple(bad.most_common())
     if good:
-        return replace(found, nodes=tuple(good), looked=len(tried), beside=beside)
+        least = "at least " if looked < found.devices_on else ""
+        where = good[0] if len(good) == 1 else f"{least}{_nodes(len(good))}"
+        return replace(
+            found,
+            sentence=f"Fits now, on {where}.",
+            nodes=tuple(good),
+            looked=looked,
+            beside=beside,
+        )
     name = codes.most_common(1)[0][0]
     known = code(name)
     return replace(
         found,
         fate=Fate.NODE,
         code=name,
-        sentence=f"Devices are free on {_nodes(len(tried))}, but the Pod cannot go there.",
+        sentence=f"Devices are free on {_nodes(looked)}, but the Pod cannot go there.",
         who=known.who,
         step=known.next_step,
         nodes=(),
-        looked=len(tried),
+        looked=looked,
         said=beside[0][0],
         beside=beside,
     )
+
+
+def with_accounts(now: Snapshot, names: Sequence[str]) -> Snapshot:
+    """The same cluster, in which the accounts of these nodes alone are known.
+
+    What Pods and devices cost a node is a sum over the Pods on it, so the other nodes' Pods, which
+    are most of them, need not be looked at. Accounts are kept with the snapshot, node by node.
+    """
+    known: dict[str, Mapping[str, Account]] = now.once("accounts of some", lambda s: {})
+    missing = [name for name in names if name not in known]
+    if missing:
+        there = now.once("pods by node", _pods_by_node)
+        pods = {pod.key: pod for name in missing for pod in there.get(name, ())}
+        near = Snapshot(
+            slices=now.slices,
+            # Where nobody read any Pod, claims stand for theirs; here none are on these nodes.
+            claims=now.claims if pods or not now.pods else {},
+            nodes={name: now.node(name) for name in missing},
+            pods=pods,
+            gates=now.gates,
+            memo={key: now.memo[key] for key in ("pools", "slices by name") if key in now.memo},
+        )
+        found = accounts(near)
+        known |= {name: found[name] for name in missing if name in found}
+    counts = {name: len(now.once("pods by node", _pods_by_node).get(name, ())) for name in names}
+    return replace(now, memo={**now.memo, "accounts": known, "pod counts": Counter(counts)})
+
+
+def _pods_by_node(now: Snapshot) -> Mapping[str, Sequence[Pod]]:
+    found: dict[str, list[Pod]] = defaultdict(list)
+    for pod in now.pods.values():
+        if pod.node_name and not pod.finished:
+            found[pod.node_name].append(pod)
+    return found
 
 
 def _nodes(number: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,13 +11,16 @@ from devices.alternatives import alternatives
 from devices.dra.codes import Who
 from devices.dra.explain import explain
 from devices.dra.hints import hints
+from devices.dra.ledger import accounts
+from devices.dra.nodeside import pod_counts
 from devices.dra.objects import ClaimWish, DeviceWish, MatchWish, Shape
 from devices.dra.template import Draft, answers, build, read_template
 from devices.picture import OF_DEVICES, Picture, of_devices, picture
 from devices.telling import holders, told, waiting
-from devices.whatif import Fate, outlook, wish_of
+from devices.whatif import Fate, outlook, wish_of, with_accounts
 from portal.management.demo_templates import TEMPLATES
-from tests.devices.demofleet import h100, holding, snapshot
+from tests.devices.demofleet import TAKEN, h100, holding, snapshot
+from tests.devices.dra import cases
 
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 MINE = frozenset({"tidewater-train"})
@@ -155,6 +159,19 @@ def test_a_pod_that_is_too_big_for_the_nodes_with_free_devices(busy: Picture) ->
     assert outlook(busy, asking(count=4), cpu="100").fits
 
 
+@pytest.mark.parametrize("number", ["10", "12", "13", "14", "16", "17", "44", "50"])
+def test_accounts_of_some_nodes_are_those_of_all(number: str) -> None:
+    """Only the Pods on the nodes that are tried are added up; the sums must be the whole ones."""
+    seen = picture(cases.snapshot(cases.by_number(number)), TAKEN)
+    whole = accounts(replace(seen.now, memo={}))
+    counts = pod_counts(replace(seen.now, memo={}))
+    for name in seen.now.node_names:
+        some = with_accounts(seen.now, [name])
+        assert accounts(some).get(name) == whole.get(name), name
+        assert pod_counts(some)[name] == counts[name]
+    assert "accounts" not in seen.now.memo, "what is known of some nodes is not passed for all"
+
+
 def test_the_funnel_says_where_the_devices_went_and_what_is_asked(busy: Picture) -> None:
     [funnel] = told(outlook(busy, asking(count=8)), MINE, {"h100-80gb": "H100, 80 GB"})
     assert [(row.count, row.what) for row in funnel.rows] == [
@@ -239,10 +256,12 @@ def test_what_is_derived_of_devices_is_known_by_name() -> None:
         hints(seen.now, [wish_of(asked)])
     of_claims = {
         "accounts",
+        "accounts of some",
         "charges",
         "counter numbers",
         "largest",
         "pod counts",
+        "pods by node",
         "published",
         "scheduled",
         "signatures",
