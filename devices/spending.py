@@ -16,8 +16,9 @@ from devices.dra.lifecycle import State
 from devices.dra.objects import ClaimWish, Shape, devices_spec
 from devices.dra.quantity import NANO, Format, Quantity, QuantityError, parse
 from devices.dra.quota import capacity_asked, rendered_devices
-from devices.models import Claim, ClassWords
+from devices.models import Claim, ClassWords, Offer
 from devices.outside import outside_lines
+from portal.approvals.rules import Effect
 from portal.errors import Refused
 from tenants.limits import (
     ANY,
@@ -140,6 +141,23 @@ def taken_by(claim: Claim) -> list[Taken]:
             row.given_back_at is not None,
         )
         for row in rows.select_related("tenant").order_by("pk")
+    ]
+
+
+def capacity_effects(what: What) -> list[Effect]:
+    """What the cluster has of a class now, for whoever decides about a limit on it."""
+    offer = Offer.objects.filter(device_class=what.device_class).first()
+    if offer is None:
+        return []
+    known = {name: offer.counts.get(name) for name in ("total", "free")}
+    return [
+        Effect(
+            "capacity",
+            f"{name} in the cluster",
+            "unknown" if amount is None else str(amount),
+            f"as of {offer.seen_at:%d %b %H:%M} UTC" if offer.seen_at else "",
+        )
+        for name, amount in known.items()
     ]
 
 

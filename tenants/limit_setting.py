@@ -5,7 +5,7 @@ Lowering a limit below what is in use is allowed: it shows as overdrawn, and not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -134,9 +134,11 @@ def ask_for_limit(
     reason: str,
     request_id: str,
     now: datetime,
+    capacity: Iterable[Effect] = (),
 ) -> LimitWish:
     """An owner asks the platform for another limit; nothing changes until somebody approves.
 
+    `capacity` is what the cluster has, which only the floor above knows; the approver reads it.
     Raises `Invalid` (amount, reason), `AlreadyAsked`, `NotPermitted`.
     """
     access.require(Act.ASK_LIMITS)
@@ -161,7 +163,7 @@ def ask_for_limit(
         subject=f"limit of {what} for {tenant.slug}",
         title=f"{tenant.name}: {what}, {standing(row)} → {words(amount)}",
         lines=[Change(f"{what}", standing(row), words(amount))],
-        effects=effects(now_is, amount),
+        effects=[*effects(now_is, amount), *capacity],
         by=DecidedBy(platform=DECIDERS),
         author=access.user.person,
         tenant=tenant.slug,

@@ -22,7 +22,7 @@ from devices.api.budget_shapes import (
     limit_out,
     line_out,
 )
-from devices.spending import Budget, budget_of
+from devices.spending import Budget, budget_of, capacity_effects
 from portal.api.etags import check_match, etag
 from portal.api.idempotency import once
 from portal.api.paging import CursorPaging
@@ -93,6 +93,7 @@ class LimitWishes(TenantView):
                 what=body.what(),
                 amount=body.validated_data["amount"],
                 reason=body.validated_data["reason"],
+                capacity=capacity_effects(body.what()),
                 request_id=request_id_of(request),
                 now=now,
             )

@@ -16,7 +16,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from devices.limit_rows import limit_row, limit_rows, line_rows, query_of, what_of
 from devices.models import Offer
-from devices.spending import amount_words, budget_of, class_names, read_amount, words_of
+from devices.spending import (
+    amount_words,
+    budget_of,
+    capacity_effects,
+    class_names,
+    read_amount,
+    words_of,
+)
 from portal.approvals.models import Approval
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
@@ -198,6 +205,7 @@ def _ask(request: HttpRequest, access: Access, what: What, form: RaiseForm) -> H
             what=what,
             amount=form.cleaned_data["amount"],
             reason=form.cleaned_data["reason"],
+            capacity=capacity_effects(what),
             request_id=request_id_of(request),
             now=timezone.now(),
         )

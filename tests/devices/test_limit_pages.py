@@ -13,6 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from devices.models import Offer
 from portal.approvals.decisions import decide
 from portal.approvals.models import Approval
 from portal.approvals.rules import Verdict
@@ -103,6 +104,9 @@ def test_a_limit_that_is_not_there_is_not_found(owner: Access, query: str) -> No
 
 
 def test_an_owner_asks_and_an_approver_decides(owner: Access) -> None:
+    now = timezone.now()
+    counts = {"total": 16, "free": 5}
+    Offer.objects.create(device_class="gpu", counts=counts, counted_at=now, seen_at=now)
     client = client_of(owner.user)
     asked = client.post(
         GPU.replace("one/", "one/wish/"), {"amount": "12", "reason": "a larger model"}
@@ -110,6 +114,8 @@ def test_an_owner_asks_and_an_approver_decides(owner: Access) -> None:
     assert asked.status_code == 302
     wish, approval = LimitWish.objects.get(), Approval.objects.get()
     assert [(line["before"], line["after"]) for line in approval.lines] == [("8", "12")]
+    seen = {effect["label"]: effect["value"] for effect in approval.effects}
+    assert (seen["free after"], seen["free in the cluster"]) == ("12", "5")
     assert Limit.objects.get().amount == 8, "nothing changes before somebody says yes"
     pike = make_person("pike")
     PlatformRole.objects.create(user=pike, role="approver")
