@@ -13,6 +13,7 @@ from devices.dra.snapshot import KINDS, read_json
 from devices.models import Observed, Sync
 from devices.warm import gates_of, warm
 from tests.devices.demofleet import fleet_objects, h100, holding, mirror
+from tests.devices.following import until
 
 pytestmark = pytest.mark.django_db
 
@@ -86,6 +87,18 @@ def test_an_object_that_can_no_longer_be_read_is_said() -> None:
     equal_to_the_mirror()
     seen = warm()
     assert seen is not None and len(seen.now.unread) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_large_mirror_is_read_beside_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("devices.warm.MANY_ROWS", 10)
+    mirror(fleet_objects())
+    assert warm() is None, "the first page does not wait"
+    first = until(warm, what="the picture")
+    mirror([holding("job", h100(1, 0))], version="2")
+    assert warm() == first, "the picture before, as old as it is"
+    until(lambda: (seen := warm()) and seen.now.claims, what="the change")
+    equal_to_the_mirror()
 
 
 def test_nothing_is_read_while_nothing_changes() -> None:
