@@ -6,6 +6,7 @@ elsewhere locks out only themselves. A valid session goes on; the company's sign
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ from portal.addresses import client_address
 from portal.request_ids import request_id_of
 from tenants.models import User
 from tenants.signin import follow_groups, groups_in
+
+log = logging.getLogger(__name__)
 
 
 class ClosedAccounts(DefaultAccountAdapter):
@@ -71,6 +74,17 @@ class CompanyAccounts(DefaultSocialAccountAdapter):
         if not sociallogin.is_existing and taken.exists():
             sociallogin.user.email = ""
             sociallogin.email_addresses = []
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Any,
+        error: Any = None,
+        exception: Exception | None = None,
+        extra_context: Any = None,
+    ) -> None:
+        """People are told little; whoever reads the log with their request id is told why."""
+        log.warning("company sign-in failed: %s %r", error, exception)
 
     def populate_user(
         self, request: HttpRequest, sociallogin: SocialLogin, data: Mapping[str, Any]

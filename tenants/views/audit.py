@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django import forms
@@ -20,6 +21,8 @@ from tenants.access import platform_access, tenant_for
 from tenants.models import User
 from tenants.people import names_of
 from tenants.policy import Act, PlatformAct
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class SearchForm(forms.Form):
@@ -159,13 +162,20 @@ def _number(request: HttpRequest, key: str) -> int | None:
 def _facts(facts: dict[str, Any]) -> str:
     """The facts of a line in one line of text."""
     return ", ".join(
-        f"{key}: {value if isinstance(value, str) else _plain(value)}"
+        f"{key}: {_short(value) if isinstance(value, str) else _plain(value)}"
         for key, value in facts.items()
         if value not in (None, "", [], {})
     )
 
 
+def _short(text: str) -> str:
+    """A digest by its beginning, as people compare it; everything else as it is."""
+    return f"{text[:12]}…" if DIGEST.fullmatch(text) else text
+
+
 def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key}={_plain(one)}" for key, one in value.items())
     if isinstance(value, list):
         return " ".join(str(one) for one in value)
     return str(value)
