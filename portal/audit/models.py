@@ -37,6 +37,10 @@ class AuditLine(models.Model):
             models.Index(fields=["action", "-number"], name="audit_by_action"),
             models.Index(fields=["subject", "-number"], name="audit_by_subject"),
             models.Index(fields=["at"], name="audit_by_time"),
+            # Sightings are few among many acts.
+            models.Index(
+                fields=["-number"], condition=models.Q(source="cluster"), name="audit_seen"
+            ),
         ]
         constraints = [
             models.UniqueConstraint(

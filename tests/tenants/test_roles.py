@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.http import Http404
 
 from portal.audit.models import AuditLine
@@ -79,6 +81,16 @@ def test_what_is_wrong_is_named(asked: dict[str, str], field: str) -> None:
 def test_a_role_that_is_not_held_is_not_found() -> None:
     with pytest.raises(Http404):
         take_role(access=somebody("asp", "admin"), username="asp", role="auditor", **NOW)
+
+
+def test_the_first_admin_is_made_by_a_command() -> None:
+    asp = make_person("asp")
+    for _ in range(2):
+        call_command("makeadmin", "asp", stdout=StringIO())
+    assert roles(asp) == {"admin"}
+    assert AuditLine.objects.get().action == "platform_role.given"
+    with pytest.raises(CommandError):
+        call_command("makeadmin", "nobody")
 
 
 def test_whoever_has_no_role_sees_no_platform() -> None:
