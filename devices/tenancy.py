@@ -38,7 +38,7 @@ from devices.dra.snapshot import read_json
 from devices.models import Claim, Freeze, NamespaceStanding, Observed, TenantStanding
 from devices.models.standing import LEASE
 from portal import news
-from portal.audit.record import record
+from portal.audit.record import record, record_observed
 from portal.outbox import lines as outbox
 from tenants.allowance import TURN_TENANT, NamespaceAllowance, allowance
 from tenants.models import Tenant, TenantNamespace
@@ -47,8 +47,8 @@ Obj = dict[str, Any]
 State = NamespaceStanding.State
 Origin = NamespaceStanding.Origin
 
-#: The request id of what nobody asked for: a change that Berth saw in the cluster.
-OBSERVED: Final = "observed"
+#: The request id of what nobody asked for by a request: a turn made it.
+OWN_ACT: Final = "turn-of-a-tenant"
 FINISHED: Final = ("Succeeded", "Failed")
 
 
@@ -312,7 +312,10 @@ def _write(
         # Under these names only Berth writes, so its values win.
         taken = gateway.apply(wanted[kind], manager=Manager.TENANT, force=True)
         uid = taken["metadata"]["uid"] if kind == "Namespace" else uid
-    _in_force(standing, spec, wanted, strange, uid=uid, made=made, now=now)
+    sightings = {
+        _origin(kind, found[kind], standing, now): (kind, seen) for kind, seen in strange.items()
+    }
+    _in_force(standing, spec, wanted, sightings, uid=uid, made=made, now=now)
     if written:
         news.publish(["standing"], tenant=spec.tenant)
 
@@ -335,13 +338,13 @@ def _in_force(
     standing: NamespaceStanding,
     spec: NamespaceSpec,
     wanted: Mapping[str, Obj],
-    strange: Mapping[str, tuple[str, ...]],
+    sightings: Mapping[str, tuple[str, tuple[str, ...]]],
     *,
     uid: str,
     made: bool,
     now: datetime,
 ) -> None:
-    """Records that the cluster has it, and what others had done to it."""
+    """Records that the cluster has it, and (by where it was seen) what others had done to it."""
     fields: dict[str, Any] = {
         "uid": uid,
         "state": State.IN_FORCE,
@@ -353,23 +356,36 @@ def _in_force(
     }
     if made or not standing.origin:
         fields["origin"] = Origin.MADE if made else Origin.ADOPTED
-    if strange:
+    if sightings:
         fields["repaired_at"] = now
     NamespaceStanding.objects.filter(pk=standing.pk).update(**fields)
     if made:
-        _audit(spec, "namespace.made", f"namespace {spec.name}", {}, now)
-    for kind, seen in strange.items():
+        record(
+            action="namespace.made",
+            subject=f"Namespace {spec.name}",
+            request_id=OWN_ACT,
+            at=now,
+            tenant=spec.tenant,
+        )
+    for origin, (kind, seen) in sightings.items():
         name = spec.name if kind == "Namespace" else f"{spec.name}/{QUOTA_NAME}"
-        facts = {"seen": list(seen), "who": OBSERVED}
-        _audit(spec, "cluster.repaired", f"{kind} {name}", facts, now)
+        record_observed(
+            action="cluster.repaired",
+            subject=f"{kind} {name}",
+            origin=origin,
+            at=now,
+            tenant=spec.tenant,
+            facts={"seen": list(seen)},
+        )
 
 
-def _audit(
-    spec: NamespaceSpec, action: str, subject: str, facts: Mapping[str, Any], now: datetime
-) -> None:
-    record(
-        action=action, subject=subject, request_id=OBSERVED, at=now, tenant=spec.tenant, facts=facts
-    )
+def _origin(kind: str, found: Obj | None, standing: NamespaceStanding, now: datetime) -> str:
+    """Which sighting this is: an object in one version, or its absence after it was last there."""
+    if found is None:
+        last = (standing.in_force_at or now).isoformat()
+        return f"{standing.uid}/{kind}/{last}/gone"
+    metadata = found["metadata"]
+    return f"{metadata['uid']}/{metadata['resourceVersion']}/repaired"
 
 
 def _note(standing: NamespaceStanding, trouble: Trouble, spec: NamespaceSpec) -> None:

@@ -43,7 +43,7 @@ def tenant_home(request: HttpRequest, slug: str) -> HttpResponse:
         "tenants/home.html",
         {
             "access": access,
-            "namespaces": access.tenant.namespaces.all(),
+            "namespaces": access.tenant.namespaces.select_related("standing"),
             "members_count": access.tenant.memberships.count(),
             "attention": attention(access.tenant),
             "claims": rows[:ROWS],

@@ -104,12 +104,12 @@ def labels(**values: str | None) -> Obj:
     return {"metadata": {"labels": {f"berth.dev/{key}": value for key, value in values.items()}}}
 
 
-def annotations(key: str, value: str | None) -> Obj:
+def annotation(key: str, value: str | None) -> Obj:
     return {"metadata": {"annotations": {f"berth.dev/{key}": value}}}
 
 
-def mine(name: str, **requests: Any) -> Obj:
-    """An object's own label, for what tenants may not put on theirs."""
+def mine() -> Obj:
+    """The label of a request, which tenants may not put on their own objects."""
     return {"labels": {"berth.dev/claim": "k3x9p2mw"}}
 
 
@@ -260,12 +260,12 @@ NAME_ATTEMPTS = (
     ),
     Attempt(
         "allowing oneself every class",
-        change("Namespace", "{namespace}", annotations("device-classes", "*")),
+        change("Namespace", "{namespace}", annotation("device-classes", "*")),
         "OWN_NAMES",
     ),
     Attempt(
         "lifting a freeze by hand",
-        change("Namespace", "{namespace}", annotations("frozen", None)),
+        change("Namespace", "{namespace}", annotation("frozen", None)),
         "OWN_NAMES",
     ),
     Attempt(
@@ -302,17 +302,17 @@ NAME_ATTEMPTS = (
     ),
     Attempt(
         "a claim that says it is another request's",
-        make(claim("c", request(GPU), **mine("c"))),
+        make(claim("c", request(GPU), **mine())),
         "OWN_NAMES",
     ),
     Attempt(
         "a template that says it is another request's",
-        make(template("t", request(GPU), **mine("t"))),
+        make(template("t", request(GPU), **mine())),
         "OWN_NAMES",
     ),
     Attempt(
         "a template whose claims say so",
-        make(template("t", request(GPU), of_claims=mine("t"))),
+        make(template("t", request(GPU), of_claims=mine())),
         "OWN_NAMES",
     ),
     Attempt(
@@ -522,11 +522,11 @@ NEIGHBOURS = (
     ),
     Attempt(
         "Berth's own claim of any class, with its labels",
-        make(claim("c", request(H100), **mine("c")), who="worker"),
+        make(claim("c", request(H100), **mine()), who="worker"),
     ),
     Attempt(
         "Berth's own change of the namespace",
-        change("Namespace", "{namespace}", annotations("device-classes", "*"), who="worker"),
+        change("Namespace", "{namespace}", annotation("device-classes", "*"), who="worker"),
     ),
     Attempt(
         "Berth's own change of the quota",

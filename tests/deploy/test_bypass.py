@@ -6,6 +6,8 @@ nothing.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from devices.cluster.gateway import Ref
@@ -40,7 +42,7 @@ def test_policies_are_well_typed(ground: Ground) -> None:
         if obj["kind"] != "ValidatingAdmissionPolicy":
             continue
         name = obj["metadata"]["name"]
-        seen = until(lambda name=name: checked(ground, name))
+        seen = until(partial(checked, ground, name))
         assert not seen["typeChecking"].get("expressionWarnings"), name
 
 
@@ -52,6 +54,10 @@ def checked(ground: Ground, name: str) -> dict[str, object]:
 
 
 # What the parts of Kubernetes write for real, with the policies in effect.
+
+
+def closed(ground: Ground, attempt: Attempt) -> bool:
+    return f"Berth {attempt.code}:" in denied(ground, attempt)
 
 
 def make_real(ground: Ground, obj: dict[str, object]) -> None:
@@ -134,7 +140,7 @@ def test_no_tenant_has_administrative_access_even_with_the_namespaces_label(grou
         watching = request("bypass-gpu", adminAccess=True)
         for obj in (claim("watch", watching), template("watch", watching)):
             attempt = Attempt("watching others' devices", make(obj), "ADMIN_ACCESS")
-            until(lambda attempt=attempt: "Berth ADMIN_ACCESS:" in denied(ground, attempt))
+            until(partial(closed, ground, attempt))
     finally:
         ground.admin.merge(place, {"metadata": {"labels": {ADMIN_ACCESS: None}}})
 

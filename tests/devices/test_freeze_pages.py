@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.http import HttpResponse
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -55,11 +54,8 @@ def frozen(**asked: Any) -> Freeze:
     return freeze(access=platform_of(person), **given | asked)
 
 
-def send(client: Client, path: str, data: Any = None, **headers: str) -> HttpResponse:
-    answer: HttpResponse = client.post(
-        path, json.dumps(data), content_type="application/json", headers=headers
-    )
-    return answer
+def send(client: Client, path: str, data: Any = None, **headers: str) -> Any:
+    return client.post(path, json.dumps(data), content_type="application/json", headers=headers)
 
 
 def test_an_operator_freezes_and_lifts_on_the_page() -> None:
@@ -159,13 +155,13 @@ def test_the_api_freezes_lists_and_lifts_with_the_same_codes() -> None:
     key = {"Idempotency-Key": "freeze-once"}
     made = send(client, API, asked, **key)
     assert made.status_code == 201
-    assert send(client, API, asked, **key).json() == made.json()  # type: ignore[attr-defined]
+    assert send(client, API, asked, **key).json() == made.json()
     refused = send(client, API, asked)
-    assert (refused.status_code, refused.json()["code"]) == (409, "ALREADY_FROZEN")  # type: ignore[attr-defined]
-    name = made.json()["id"]  # type: ignore[attr-defined]
+    assert (refused.status_code, refused.json()["code"]) == (409, "ALREADY_FROZEN")
+    name = made.json()["id"]
     assert client.get(f"{API}/{name}").json()["end"] == ""
     assert [one["id"] for one in client.get(f"{API}?standing=true").json()["results"]] == [name]
-    assert send(client, f"{API}/{name}/lift").json()["end"] == "lifted"  # type: ignore[attr-defined]
+    assert send(client, f"{API}/{name}/lift").json()["end"] == "lifted"
     assert client.get(f"{API}?standing=true").json()["results"] == []
     assert len(client.get(API).json()["results"]) == 1
     assert client.get(f"{API}/unknown").status_code == 404
@@ -175,9 +171,9 @@ def test_the_api_freezes_lists_and_lifts_with_the_same_codes() -> None:
 def test_the_api_names_what_is_wrong_and_who_may() -> None:
     operator, auditor = platform_person("operator"), platform_person("auditor")
     wrong = send(client_of(operator), API, {"scope": "tenant", "target": "no", "reason": "r"})
-    assert (wrong.status_code, wrong.json()["code"]) == (422, "INVALID")  # type: ignore[attr-defined]
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "INVALID")
     may_not = send(client_of(auditor), API, {"scope": "all", "reason": "r"})
-    assert (may_not.status_code, may_not.json()["code"]) == (403, "NOT_PERMITTED")  # type: ignore[attr-defined]
+    assert (may_not.status_code, may_not.json()["code"]) == (403, "NOT_PERMITTED")
     member = make_person("tim", make_tenant("tide"))
     assert client_of(member).get(API).status_code == 404
     frozen()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import ProgrammingError, transaction
@@ -43,8 +44,8 @@ def somebody(*roles: str) -> PlatformAccess:
     return platform_of(person)
 
 
-def freeze_it(access: PlatformAccess | None = None, **asked: object) -> Freeze:
-    given = {
+def freeze_it(access: PlatformAccess | None = None, **asked: Any) -> Freeze:
+    given: dict[str, Any] = {
         "scope": "class",
         "target": "gpu",
         "strict": False,
@@ -53,7 +54,7 @@ def freeze_it(access: PlatformAccess | None = None, **asked: object) -> Freeze:
         "request_id": "request-f",
         "now": NOON,
     }
-    return freeze(access=access or somebody("operator"), **{**given, **asked})  # type: ignore[arg-type]
+    return freeze(access=access or somebody("operator"), **{**given, **asked})
 
 
 def turns() -> list[str]:
@@ -99,7 +100,7 @@ def test_nobody_else_does(role: str) -> None:
         pytest.param({"until": NOON}, "until", id="an end that has passed"),
     ],
 )
-def test_senseless_freezes_are_refused(asked: dict[str, object], field: str) -> None:
+def test_senseless_freezes_are_refused(asked: dict[str, Any], field: str) -> None:
     with pytest.raises(Invalid) as refused:
         freeze_it(**asked)
     assert set(refused.value.fields) == {field}
@@ -142,7 +143,7 @@ def test_one_whose_time_is_over_stands_in_nobodys_way_before_the_sweep() -> None
     [{"reason": "another"}, {"until": NOON}, {"target": "nic"}, {"strict": True}],
     ids=lambda change: next(iter(change)),
 )
-def test_what_was_frozen_and_why_never_changes(change: dict[str, object]) -> None:
+def test_what_was_frozen_and_why_never_changes(change: dict[str, Any]) -> None:
     made = freeze_it()
     with pytest.raises(ProgrammingError), transaction.atomic():
         Freeze.objects.filter(pk=made.pk).update(**change)
@@ -207,7 +208,7 @@ SENT = (State.APPLIED, "WAITING_FOR_POD")
     ],
 )
 def test_a_request_waits_for_the_end_of_a_freeze(
-    gateway: Gateway, place: str, frozen: dict[str, object], held: bool
+    gateway: Gateway, place: str, frozen: dict[str, Any], held: bool
 ) -> None:
     make_tenant("reef", namespaces=("reef-train",))
     claim = make_claim(make_access(namespaces=(place,)))

@@ -112,6 +112,7 @@ def test_a_turn_writes_what_the_tenant_may_have_and_the_next_one_nothing(
     assert tenancy.turn(tenant.slug, gateway=gateway, now=LATER)
     assert namespace_of(gateway, place)["metadata"]["resourceVersion"] == before
     row = standing(place)
+    assert AuditLine.objects.get().subject == f"Namespace {place}"
     assert (row.state, row.origin, row.uid) == ("in force", "made", made["metadata"]["uid"])
     assert [line.action for line in AuditLine.objects.all()] == ["namespace.made"]
 
@@ -158,7 +159,7 @@ def test_what_others_change_is_put_back_and_audited(
     assert namespace_of(gateway, place)["metadata"]["labels"]["berth.dev/tenant"] == tenant.slug
     (line,) = repairs()
     assert line.subject.startswith(kind) and line.tenant == tenant.slug
-    assert line.facts["who"] == "observed" and line.person is None
+    assert line.source == "cluster" and line.person is None
     assert seen in line.facts["seen"][0]
     assert standing(place).repaired_at == LATER
 
@@ -242,7 +243,7 @@ def test_freezes_are_written_with_every_name_that_leads_to_a_class(
     gateway: Gateway, place: str
 ) -> None:
     tenant = a_tenant(place, gpu=4)
-    common = {"reason": "r", "frozen_by": "00000000-0000-4000-8000-000000000001"}
+    common: Obj = {"reason": "r", "frozen_by": "00000000-0000-4000-8000-000000000001"}
     common |= {"frozen_at": NOON, "request_id": "request-1"}
     Freeze.objects.create(scope="class", target="gpu", strict=True, **common)
     Freeze.objects.create(scope="tenant", target="somebody-else", **common)

@@ -52,7 +52,7 @@ def test_the_watch_process_may_follow_every_kind_of_the_mirror_and_write_nothing
         watch.create(a_claim("a", namespace))
 
 
-def test_a_worker_may_make_and_remove_claims_and_label_namespaces(account, namespace):
+def test_a_worker_may_make_and_remove_claims_and_keep_namespaces_and_quotas(account, namespace):
     worker = account("berth-worker")
     claim = worker.apply(a_claim("a", namespace), manager="berth-claim")
     ref = Ref("ResourceClaim", "a", namespace)
@@ -68,6 +68,12 @@ def test_a_worker_may_make_and_remove_claims_and_label_namespaces(account, names
         },
         manager="berth-tenant",
     )
+    quota = {"kind": "ResourceQuota", "metadata": {"name": "berth", "namespace": namespace}}
+    worker.apply({"apiVersion": "v1", **quota, "spec": {"hard": {}}}, manager="berth-tenant")
+    assert worker.get(Ref("ResourceQuota", "berth", namespace)) is not None
+    parameter = {"kind": "ConfigMap", "metadata": {"name": "berth-policy", "namespace": SYSTEM}}
+    worker.apply({"apiVersion": "v1", **parameter}, manager="berth-tenant")
+    assert worker.get(Ref("ConfigMap", "berth-policy", SYSTEM)) is not None
 
 
 @pytest.mark.parametrize(
@@ -100,6 +106,21 @@ def test_a_worker_may_make_and_remove_claims_and_label_namespaces(account, names
             lambda gateway, namespace: gateway.create(a_config_map("m", namespace)),
             "create ConfigMap",
             id="writing ConfigMaps",
+        ),
+        pytest.param(
+            lambda gateway, namespace: gateway.get(Ref("ConfigMap", "other", SYSTEM)),
+            "get ConfigMap",
+            id="reading other ConfigMaps of its own namespace",
+        ),
+        pytest.param(
+            lambda gateway, namespace: gateway.delete(Ref("ResourceQuota", "berth", namespace)),
+            "delete ResourceQuota",
+            id="deleting quotas",
+        ),
+        pytest.param(
+            lambda gateway, namespace: gateway.list("ValidatingAdmissionPolicy"),
+            "list ValidatingAdmissionPolicy",
+            id="touching the policies",
         ),
     ],
 )
