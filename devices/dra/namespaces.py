@@ -22,6 +22,7 @@ from devices.dra.names import (
     TENANT_LABEL,
 )
 from devices.dra.quantity import read as read_quantity
+from devices.dra.quantity import whole
 
 Obj = dict[str, Any]
 
@@ -99,7 +100,7 @@ def quota_object(spec: NamespaceSpec) -> Obj:
 
 
 def hard(spec: NamespaceSpec) -> dict[str, str]:
-    """`spec.hard` of the quota.
+    """`spec.hard` of the quota, amounts spelled as the API server keeps them (1000 is "1k").
 
     A class is counted under up to three keys: claims by its own, Pods that ask by an extended
     resource by the names that lead to it. Kubernetes charges a claim to all of them and a Pod to
@@ -113,13 +114,13 @@ def hard(spec: NamespaceSpec) -> dict[str, str]:
     explicit = dict(spec.explicit)
     limits: dict[str, str] = {}
     for device_class, amount in spec.devices:
-        limits[f"{device_class}.deviceclass.resource.k8s.io/devices"] = str(amount)
+        limits[f"{device_class}.deviceclass.resource.k8s.io/devices"] = str(whole(amount))
         if len(device_class) <= LONGEST_NAME_PART:
-            limits[f"requests.{IMPLICIT}{device_class}"] = str(amount)
+            limits[f"requests.{IMPLICIT}{device_class}"] = str(whole(amount))
         if resource := explicit.get(device_class):
-            limits[f"requests.{resource}"] = str(amount)
+            limits[f"requests.{resource}"] = str(whole(amount))
     if spec.claims is not None:
-        limits[CLAIM_COUNT] = str(spec.claims)
+        limits[CLAIM_COUNT] = str(whole(spec.claims))
     return dict(sorted(limits.items()))
 
 
