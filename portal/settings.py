@@ -253,6 +253,9 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "ApprovalStateEnum": "portal.approvals.models.STATES",
+        "ClaimStateEnum": "devices.models.claim.STATES",
+        "GrantStateEnum": "tenants.models.Grant.State",
+        "TenantStateEnum": "tenants.models.Tenant.State",
         "TenantRoleEnum": "tenants.models.Membership.Role",
         "AnyRoleEnum": "tenants.models.group.ROLES",
     },

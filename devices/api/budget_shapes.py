@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from devices.limit_rows import exact
@@ -13,6 +15,7 @@ from tenants.limits import Line, Measure, Strip, What, bound_of
 from tenants.models import Grant, Limit, LimitWish
 
 
+@extend_schema_field(OpenApiTypes.STR)
 class AmountField(serializers.Field):
     """A quantity such as "8" or "80Gi"; null is no limit."""
 
@@ -80,7 +83,7 @@ class LimitsOut(serializers.Serializer):
     limits = LimitOut(many=True)
 
 
-class LineOut(serializers.Serializer):
+class BudgetLineOut(serializers.Serializer):
     """One line behind a figure."""
 
     kind = serializers.ChoiceField(choices=["request", "hold", "grant", "outside"])
@@ -115,7 +118,7 @@ class GrantIn(serializers.Serializer):
     template = serializers.SlugField(max_length=63)
     device_class = serializers.CharField(max_length=253)
     count = serializers.IntegerField()
-    pays = serializers.ChoiceField(choices=Grant.Pays.values, default=Grant.Pays.GIVER.value)
+    pays = serializers.ChoiceField(choices=Grant.Pays.choices, default=Grant.Pays.GIVER.value)
     ends_at = serializers.DateTimeField()
     words = serializers.CharField(default="", allow_blank=True)
 

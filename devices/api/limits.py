@@ -11,10 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from devices.api.budget_shapes import (
+    BudgetLineOut,
     LimitIn,
     LimitOut,
     LimitsOut,
-    LineOut,
     SharesIn,
     WhatIn,
     WishIn,
@@ -52,7 +52,9 @@ class Limits(TenantView):
 class LimitLines(TenantView):
     """The lines behind the figures of one limit."""
 
-    @extend_schema(operation_id="list_limit_lines", parameters=WHICH, responses=LineOut(many=True))
+    @extend_schema(
+        operation_id="list_limit_lines", parameters=WHICH, responses=BudgetLineOut(many=True)
+    )
     def get(self, request: Request, slug: str) -> Response:
         """They add up to used, reserved and granted."""
         access = self.access(slug)

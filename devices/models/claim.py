@@ -25,6 +25,9 @@ def new_public_id() -> str:
     return "".join(secrets.choice(ID_LETTERS) for _ in range(8))
 
 
+STATES = [(state, state) for state in State]
+
+
 class ClaimQuerySet(models.QuerySet["Claim"]):
     """Questions that every page, API call and task asks."""
 
@@ -62,9 +65,7 @@ class Claim(models.Model):
     requested_at = models.DateTimeField()
     released_at = models.DateTimeField(null=True, help_text="When a person asked to release it.")
 
-    state = models.CharField(
-        max_length=9, choices=[(state, state) for state in State], default=State.REQUESTED
-    )
+    state = models.CharField(max_length=9, choices=STATES, default=State.REQUESTED)
     since = models.DateTimeField(help_text="Start of the state.")
     code = models.CharField(max_length=48, blank=True)
     why = models.TextField(blank=True)

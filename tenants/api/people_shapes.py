@@ -11,7 +11,7 @@ from portal.approvals.rules import Verdict
 from tenants.models import GroupRole, Invitation, Membership
 
 
-class LineOut(serializers.Serializer):
+class AskedLineOut(serializers.Serializer):
     """One line of what is asked for; null is absence."""
 
     group = serializers.CharField()
@@ -44,7 +44,7 @@ class ApprovalOut(serializers.ModelSerializer[Approval]):
     """A request for a yes and where it stands."""
 
     id = serializers.CharField(source="number")
-    lines = LineOut(many=True)
+    lines = AskedLineOut(many=True)
     effects = EffectOut(many=True)
     decisions = DecisionOut(many=True)
     decided_by = serializers.CharField(source="by.words")
