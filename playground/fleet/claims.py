@@ -197,6 +197,13 @@ class ClaimBook:
         known.devices, known.prepared = tuple(devices), True
         return 0.0
 
+    def under_way(self, uid: str) -> bool:
+        """Whether a driver is being asked to prepare something for this Pod."""
+        with self._lock:
+            return any(
+                uid in known.pods and known.began is not None for known in self._known.values()
+            )
+
     def unprepare(self, uid: str) -> None:
         """Gives back what a Pod's end frees.
 

@@ -16,11 +16,30 @@ Obj = dict[str, Any]
 
 # The kubelet's own words (pkg/kubelet/events/event.go and where they are used, 1.37).
 FAILED_PREPARE = "FailedPrepareDynamicResources"
-PULLED = "Pulled", 'Container image "{image}" already present on machine'
+PULLED = (
+    "Pulled",
+    'Container image "{image}" already present on machine and can be accessed by the pod',
+)
 CREATED = "Created", "Container created"
 STARTED = "Started", "Container started"
 KILLING = "Killing", "Stopping container {name}"
 BACK_OFF = "BackOff", "Back-off restarting failed container {name} in pod {pod}"
+
+
+def started(name: str, *, lost: bool) -> list[tuple[str, str]]:
+    """(reason, message) of what a kubelet says of its Node at each start, in this order.
+
+    `lost`: the Node was not Ready before.
+    """
+    changes = ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"]
+    return [
+        ("Starting", "Starting kubelet."),
+        ("NodeAllocatableEnforced", "Updated Node Allocatable limit across pods"),
+        *(
+            (change, f"Node {name} status is now: {change}")
+            for change in [*changes, *(["NodeReady"] if lost else [])]
+        ),
+    ]
 
 
 class Recorder:

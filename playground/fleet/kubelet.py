@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from devices.cluster.gateway import Conflict, Missing, Ref
-from playground.fleet import node
+from playground.fleet import events, node
 from playground.fleet.claims import ClaimBook, NodeDriver, pod_claims
 from playground.fleet.clock import micro_stamp, now
 from playground.fleet.devicebook import DeviceBook
@@ -52,13 +52,19 @@ class Kubelet:
         turns.add(("register", self.name), lambda: self._register(wipe=wipe))
 
     def _register(self, *, wipe: bool) -> float | None:
-        if self.gateway.get(Ref("Node", self.name)) is None:
+        found = self.gateway.get(Ref("Node", self.name))
+        fresh = found is None
+        if found is None:
             body = node.node_object(self.group, self.name, release=self.site.release, moment=now())
             try:
                 found = self.gateway.create(body)
             except Conflict:
                 return 0.2
-            self.recorder.say(found, "Normal", "Starting", "Starting kubelet.")
+        if fresh or wipe:
+            for reason, message in events.started(
+                self.name, lost=not fresh and not node.ready(found)
+            ):
+                self.recorder.say(found, "Normal", reason, message)
         if wipe:
             self.devices.restart()
             self._wipe("")

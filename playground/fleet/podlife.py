@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LOOK_AGAIN = 0.25  # a driver that hung may answer at any time
 HELD_SECONDS = 3600.0  # waking is what ends it
 
 Obj = dict[str, Any]
@@ -51,6 +52,8 @@ class PodLife:
         self.programs: dict[str, Program] = {}
         self.launch: Launch = lambda pod, kubelet: None
         self._empty_since: datetime | None = None
+        minor = int(kubelet.site.release.split(".")[1])
+        self._tells_sandbox = minor >= 37
 
     def see(self, pod: Obj, *, gone: bool) -> None:
         """A Pod of this node as the API server has it now; `gone` when it has it no more."""
@@ -61,12 +64,12 @@ class PodLife:
                 self._site.turns.wake(("pod", uid))
             return
         known = self._pods.get(uid)
-        if known is not None and _version(known) > _version(pod):
+        if known is not None and runs.version(known) > runs.version(pod):
             return  # our own write was quicker than the watch
         self._pods[uid] = pod
         run = self.runs.get(uid)
         if run is not None:
-            metadata = _metadata(pod)
+            metadata = runs.metadata(pod)
             if run.seen_metadata not in (None, metadata):
                 run.retry_at = 0.0  # an update of the Pod makes the kubelet look at once
             run.seen_metadata = metadata
@@ -151,7 +154,7 @@ class PodLife:
             self._kubelet.claims.adopt(pod, claims)
             self._kubelet.devices.adopt(pod)
             self._launch(pod, run)
-        run.seen_metadata = _metadata(pod)
+        run.seen_metadata = runs.metadata(pod)
         self.runs[uid] = run
         return run
 
@@ -285,11 +288,21 @@ class PodLife:
             return wait
         run.stage = Stage.ENDED
         self._report(pod, run)
+        self._kubelet.devices.release(run.uid)
         return None
 
     def _end(self, pod: Obj, run: Run) -> float | None:
         """Somebody deleted the Pod: stop, give back, and only then let the object go."""
         clock = time.monotonic()
+        if run.stage is Stage.ADMITTED and self._kubelet.claims.under_way(run.uid):
+            # SyncPod hands on a context without its cancellation: it waits for the driver, and
+            # goes on to start what it then ends.
+            with contextlib.suppress(PrepareFailed):
+                if wait := self._kubelet.claims.prepare(pod, self._kubelet.gateway):
+                    return min(wait, LOOK_AGAIN)
+                run.stage, run.start_at = Stage.PREPARED, 0.0
+                self._start(pod, run)
+                pod = self._pods.get(run.uid, pod)
         if run.alive:
             if run.stop_at is None:
                 grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
@@ -312,6 +325,7 @@ class PodLife:
         if run.stage is Stage.STARTED:
             run.stage = Stage.ENDED
             self._report(pod, run)
+        self._kubelet.devices.release(run.uid)
         ref = Ref("Pod", run.name, run.namespace)
         with contextlib.suppress(Conflict):  # another Pod has the name by now; ours is gone
             self._kubelet.gateway.delete(ref, uid=run.uid, grace_seconds=0)
@@ -326,6 +340,7 @@ class PodLife:
                     run.containers[name] = container.end(now(), 137)
             if wait := self._give_back(run):
                 return wait
+            self._kubelet.devices.release(uid)
             del self.runs[uid]
         self._kubelet.recorder.forget(uid)
         self._site.turns.drop(("pod", uid))
@@ -340,7 +355,6 @@ class PodLife:
                 log.warning("%s: %s/%s: %s", self._kubelet.name, run.namespace, run.name, error)
                 run.failure = str(error)
             return max(0.5, self._site.pace.of(4.0))
-        self._kubelet.devices.release(run.uid)
         return 0.0
 
     # Programs and words
@@ -367,6 +381,7 @@ class PodLife:
             address=ADDRESS,
             moment=now(),
             health=lambda body: self._kubelet.device_health(pod, body),
+            tells_sandbox=self._tells_sandbox,
         )
         if not differs(wanted, pod.get("status", {})):
             return
@@ -383,14 +398,3 @@ class PodLife:
                 self.see({"kind": "Pod", **fresh}, gone=False)
             raise
         self.see(written, gone=False)
-
-
-def _version(pod: Obj) -> int:
-    """Versions are comparable numbers since 1.35 (KEP-5504), and were numbers before."""
-    return int(pod["metadata"]["resourceVersion"])
-
-
-def _metadata(pod: Obj) -> Any:
-    """What of a Pod's metadata people change."""
-    metadata = pod["metadata"]
-    return metadata.get("labels"), metadata.get("annotations"), metadata.get("deletionTimestamp")

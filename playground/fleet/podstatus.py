@@ -20,8 +20,19 @@ DEADLINE = (
 )
 
 
-def status_of(pod: Obj, run: Run, *, address: str, moment: datetime, health: DeviceHealth) -> Obj:
-    """The fields of `status` that the kubelet owns; conditions of others are kept as they are."""
+def status_of(
+    pod: Obj,
+    run: Run,
+    *,
+    address: str,
+    moment: datetime,
+    health: DeviceHealth,
+    tells_sandbox: bool = True,
+) -> Obj:
+    """The fields of `status` that the kubelet owns; conditions of others are kept as they are.
+
+    `tells_sandbox`: it says why a Pod has no sandbox, as kubelets do since 1.37.
+    """
     spec, old = pod["spec"], pod.get("status", {})
     if run.stage is Stage.REJECTED:
         return {"phase": "Failed", "reason": run.reason, "message": run.message}
@@ -41,15 +52,22 @@ def status_of(pod: Obj, run: Run, *, address: str, moment: datetime, health: Dev
     conditions = _conditions(
         old.get("conditions", []),
         {
-            "PodReadyToStartContainers": (sandbox, "", ""),
+            "PodReadyToStartContainers": (
+                sandbox,
+                *(("", "") if sandbox or not tells_sandbox else _no_sandbox(run)),
+            ),
             "Initialized": (True, "PodCompleted" if phase == "Succeeded" else "", ""),
             "Ready": (ready, *(("", "") if ready else why)),
             "ContainersReady": (ready, *(("", "") if ready else why)),
             "PodScheduled": (True, "", ""),
         },
         stamp(moment),
+        pod["metadata"].get("generation", 0),
     )
+    requests = _requests(spec) if started else {}
     return {
+        "observedGeneration": pod["metadata"].get("generation", 0),
+        **({"allocatedResources": requests} if requests else {}),
         "phase": phase,
         **({"reason": run.reason, "message": run.message} if run.reason else {}),
         "conditions": conditions,
@@ -59,6 +77,24 @@ def status_of(pod: Obj, run: Run, *, address: str, moment: datetime, health: Dev
         "startTime": stamp(run.since),
         "containerStatuses": statuses,
     }
+
+
+def _no_sandbox(run: Run) -> tuple[str, str]:
+    """pkg/kubelet/status/generate.go of 1.37: reason and message of PodReadyToStartContainers."""
+    was_there = any(one.started for one in run.containers.values())
+    return "PodSandboxNotReady", (
+        "pod sandbox is not ready" if was_there else "no pod sandbox exists"
+    )
+
+
+def _requests(spec: Obj) -> dict[str, str]:
+    """The Pod's requests, which limits stand in for, where one container alone has any."""
+    found: list[dict[str, str]] = []
+    for body in spec["containers"]:
+        resources = body.get("resources", {})
+        if wanted := {**resources.get("limits", {}), **resources.get("requests", {})}:
+            found.append(wanted)
+    return found[0] if len(found) == 1 else {}
 
 
 def _phase(run: Run) -> str:
@@ -98,7 +134,20 @@ def _container(
         **({"containerID": container.container_id(run.uid)} if container.started else {}),
         **({"allocatedResources": allocated} if allocated and started else {}),
         **({"allocatedResourcesStatus": devices} if devices else {}),
+        **({"resources": resources} if resources and started else {}),
+        **({"volumeMounts": _mounts(body)} if body.get("volumeMounts") else {}),
     }
+
+
+def _mounts(body: Obj) -> list[Obj]:
+    """A container's volumes as they were mounted (KEP-3857)."""
+    return [
+        {
+            **{key: one[key] for key in ("name", "mountPath", "readOnly") if key in one},
+            **({"recursiveReadOnly": "Disabled"} if one.get("readOnly") else {}),
+        }
+        for one in body["volumeMounts"]
+    ]
 
 
 def _not_ready(statuses: list[Obj]) -> str:
@@ -107,7 +156,7 @@ def _not_ready(statuses: list[Obj]) -> str:
 
 
 def _conditions(
-    old: list[Obj], wanted: Mapping[str, tuple[bool, str, str]], moment: str
+    old: list[Obj], wanted: Mapping[str, tuple[bool, str, str]], moment: str, generation: int
 ) -> list[Obj]:
     """The kubelet's conditions, then those of others; the time moves only with the status."""
     known = {one["type"]: one for one in old}
@@ -119,6 +168,7 @@ def _conditions(
         own.append(
             {
                 "type": kind,
+                **({"observedGeneration": generation} if generation else {}),
                 "status": status,
                 "lastProbeTime": None,
                 "lastTransitionTime": moment if changed else before["lastTransitionTime"],
@@ -131,7 +181,7 @@ def _conditions(
 
 def differs(status: Obj, found: Obj) -> bool:
     """True where writing `status` would change what is stored."""
-    return any(_plain(value) != _plain(found.get(key)) for key, value in status.items())
+    return bool(_plain(status) != _plain({key: found.get(key) for key in status}))
 
 
 def _plain(value: Any) -> Any:

@@ -216,3 +216,14 @@ def deadline(pod: Obj, run: Run) -> datetime | None:
     if seconds is None:
         return None
     return (read(started) if started else run.since) + timedelta(seconds=seconds)
+
+
+def version(pod: Obj) -> int:
+    """Versions are comparable numbers since 1.35 (KEP-5504), and were numbers before."""
+    return int(pod["metadata"]["resourceVersion"])
+
+
+def metadata(pod: Obj) -> Any:
+    """What of a Pod's metadata people change."""
+    found = pod["metadata"]
+    return found.get("labels"), found.get("annotations"), found.get("deletionTimestamp")

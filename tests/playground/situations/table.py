@@ -1,0 +1,326 @@
+"""The situations: each a short script that a real node and a simulated one go through alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from devices.cluster.gateway import Ref
+from tests.playground.conftest import a_claim, a_pod, condition
+from tests.playground.realnode import RealGround
+from tests.playground.situations.machines import Machine
+from tests.playground.situations.record import pod_status
+
+RESOURCE = "helios.example/gpu"
+FAILED = "FailedPrepareDynamicResources"
+
+
+@dataclass(slots=True)
+class Stage:
+    """One node and one namespace for one situation. `times`: seconds of a real node, by name."""
+
+    machine: Machine
+    ground: RealGround
+    times: dict[str, float] = field(default_factory=dict)
+    looks: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def node(self) -> str:
+        return self.machine.name
+
+    def pod(self, name: str = "a", **options: Any) -> None:
+        self.ground.make(a_pod(name, node=self.node, **options))
+
+    def claim(self, *, template: bool = False) -> None:
+        self.ground.make(a_claim("c", "l40s", template=template))
+
+    def claims(self) -> str:
+        return f"{self.ground.namespace}/*"
+
+    def ready(self, name: str = "a") -> None:
+        self.ground.ready(name, seconds=40)
+
+    def said(self, reason: str, name: str = "a", *, seconds: float = 60) -> None:
+        self.ground.wait(reason, lambda: self.ground.said(name, reason), seconds=seconds)
+
+    def delete(self, name: str = "a", **options: Any) -> None:
+        self.ground.delete("Pod", name, **options)
+
+    def gone(self, name: str = "a", *, seconds: float = 40) -> None:
+        self.ground.gone("Pod", name, seconds=seconds)
+
+    def claim_free(self) -> None:
+        self.ground.wait("the claim free", lambda: not self.ground.results("c"))
+
+    def slices(self, count: int, *, seconds: float = 20) -> None:
+        seen = lambda: len(self.ground.devices(self.node)) == count  # noqa: E731
+        self.ground.wait(f"{count} devices published", seen, seconds=seconds)
+
+    def node_ready(self, status: str, *, seconds: float = 60) -> None:
+        seen = lambda: condition(self.ground.node(self.node), "Ready") == status  # noqa: E731
+        self.ground.wait(f"Node Ready={status}", seen, seconds=seconds)
+
+    def lasting(self, name: str, wait: Callable[[], None]) -> None:
+        """Waits, and remembers how long that was in seconds of a real node."""
+        began = time.monotonic()
+        wait()
+        self.times[name] = (time.monotonic() - began) / self.machine.scale
+
+    def health(self, state: str) -> None:
+        def told() -> bool:
+            return f"'{state}'" in str(self.ground.pod("a")["status"]["containerStatuses"])
+
+        self.ground.wait(f"the device {state}", told, seconds=40)
+
+    def look(self, name: str) -> None:
+        """Remembers how Pod a stands now, when whatever led there is over."""
+        self.looks[f"Pod a while {name}"] = [pod_status(self.ground.pod("a"))]
+
+    def container_ended(self) -> None:
+        def ended() -> bool:
+            statuses = self.ground.pod("a")["status"]["containerStatuses"]
+            return all("terminated" in one["state"] for one in statuses)
+
+        self.ground.wait("the container ended", ended)
+
+    def rest(self) -> None:
+        """Lets what is not awaited come: the watch's last news, a status written late."""
+        time.sleep(1.5)
+
+
+def normal_life(at: Stage) -> None:
+    at.claim(template=True)
+    at.pod(template="c")
+    at.ready()
+    at.rest()
+    at.delete()
+    at.gone()
+
+
+def shared_claim(at: Stage) -> None:
+    at.claim()
+    at.pod("a", claim="c")
+    at.pod("b", claim="c")
+    at.ready("a")
+    at.ready("b")
+    at.delete("a")
+    at.gone("a")
+    at.rest()
+    at.delete("b")
+    at.gone("b")
+    at.claim_free()
+
+
+def prepare_fails(at: Stage) -> None:
+    at.machine.prepare_fails(at.claims(), "simulated: device is on fire")
+    at.claim()
+    at.pod(claim="c")
+    at.said(FAILED)
+    at.rest()
+    at.look("preparing has failed")
+    at.machine.mend()
+    at.ready()
+
+
+def call_fails(at: Stage) -> None:
+    at.machine.prepare_fails(at.claims(), "simulated: rpc broken", whole_call=True)
+    at.claim()
+    at.pod(claim="c")
+    at.said(FAILED)
+    at.rest()
+    at.look("preparing has failed")
+    at.machine.mend()
+    at.ready()
+
+
+def prepare_hangs(at: Stage) -> None:
+    at.machine.prepare_hangs(at.claims())
+    at.claim()
+    at.pod(claim="c")
+    at.lasting("the kubelet gives up", lambda: at.said(FAILED))
+    at.machine.mend()
+    at.ready()
+
+
+def deleted_while_hanging(at: Stage) -> None:
+    at.machine.prepare_hangs(at.claims())
+    at.claim()
+    at.pod(claim="c")
+    at.ground.wait("bound", lambda: at.ground.pod("a")["spec"].get("nodeName"))
+    at.rest()
+    at.delete()
+    time.sleep(2)
+    at.look("preparing hangs")
+    assert at.ground.get("Pod", "a"), "it stays until the driver answers"
+    at.machine.mend()
+    at.gone()
+    at.claim_free()
+
+
+def unprepare_fails(at: Stage) -> None:
+    at.claim()
+    at.pod(claim="c")
+    at.ready()
+    at.machine.unprepare_fails("simulated: device is busy")
+    at.delete()
+    at.container_ended()
+    at.rest()
+    at.look("its claim is not given back")
+    assert at.ground.results("c"), "the claim stays allocated as long as the Pod is there"
+    at.machine.mend()
+    at.gone()
+    at.claim_free()
+
+
+def forced_deletion(at: Stage) -> None:
+    at.claim()
+    at.pod(claim="c")
+    at.ready()
+    at.delete(grace_seconds=0)
+    at.gone()
+    at.claim_free()
+
+
+def device_unhealthy(at: Stage) -> None:
+    at.claim()
+    at.pod(claim="c")
+    at.ready()
+    at.rest()
+    [held] = [one["device"] for one in at.ground.results("c")]
+    at.machine.unhealthy(held, "ECC error")
+    at.health("Unhealthy")
+    at.machine.mend()
+    at.health("Healthy")
+
+
+def extended_by_driver(at: Stage) -> None:
+    at.pod(limits={RESOURCE: "1"})
+    at.ready()
+    at.rest()
+    at.delete()
+    at.gone()
+
+
+def driver_killed(at: Stage) -> None:
+    """Also: its slices are wiped 30 s later, and back when it is."""
+    at.claim()
+    at.pod(claim="c")
+    at.ready()
+    at.machine.driver_down()
+    at.lasting("the slices wiped", lambda: at.slices(0, seconds=60))
+    at.look("its driver is down")
+    at.machine.mend()
+    at.slices(2)
+    at.health("Healthy")
+    at.delete()
+    at.gone()
+    at.claim_free()
+
+
+def deleted_without_driver(at: Stage) -> None:
+    """A Pod whose driver is away cannot go; it goes when the driver is back, whose slices stay."""
+    at.claim()
+    at.pod(claim="c")
+    at.ready()
+    at.machine.driver_down()
+    at.health("Unknown")
+    at.delete()
+    at.container_ended()
+    at.machine.mend()
+    at.gone(seconds=60)
+    at.claim_free()
+
+
+def node_silent(at: Stage) -> None:
+    at.pod()
+    at.ready()
+    at.machine.kill_kubelet()
+    at.node_ready("Unknown")
+    at.ground.wait("the Pod not Ready", lambda: condition(at.ground.pod("a"), "Ready") == "False")
+    at.rest()
+    at.look("its node is lost")
+    taints = lambda: str(at.ground.node(at.node)["spec"].get("taints"))  # noqa: E731
+    at.ground.wait("Pods are evicted", lambda: "NoExecute" in taints())
+    at.machine.start_kubelet()
+    at.slices(0)
+    at.node_ready("True")
+    at.ready()
+    at.ground.wait("no taints", lambda: taints() == "None")
+    at.slices(2, seconds=90)
+
+
+def kubelet_restarts(at: Stage) -> None:
+    at.claim()
+    at.pod(claim="c")
+    at.ready()
+    at.machine.kill_kubelet()
+    time.sleep(0.5)
+    at.machine.start_kubelet()
+    at.slices(0)
+    at.lasting("the slices restored", lambda: at.slices(2, seconds=90))
+    at.ready()
+    at.delete()
+    at.gone()
+    at.claim_free()
+
+
+def node_deleted(at: Stage) -> None:
+    at.claim()
+    at.pod(claim="c")
+    at.ready()
+    at.machine.unplug()
+    at.ground.admin.delete(Ref("Node", at.node))
+    at.slices(0)
+    at.rest()
+    at.delete(grace_seconds=0)
+    at.gone()
+    at.claim_free()
+
+
+def extended_by_plugin(at: Stage) -> None:
+    at.ground.admin.merge(
+        Ref("Node", at.node),
+        {"metadata": {"labels": {"helios.example/driver": None, "helios.example/plugin": "true"}}},
+    )
+    offered = lambda: (  # noqa: E731
+        at.ground.node(at.node)["status"]["allocatable"].get(RESOURCE) == "2"
+    )
+    at.ground.wait("the plugin's devices", offered, seconds=40)
+    at.pod(limits={RESOURCE: "1"})
+    at.ready()
+    at.rest()
+    at.delete()
+    at.gone()
+    at.slices(0, seconds=60)  # the driver's
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """`lane`: situations of one lane come one after the other on one node."""
+
+    name: str
+    lane: str
+    script: Callable[[Stage], None]
+    long: bool = False
+
+
+TABLE = (
+    Situation("a Pod with a claim lives and is deleted", "quick", normal_life),
+    Situation("two Pods share a claim", "quick", shared_claim),
+    Situation("preparing a claim fails", "quick", prepare_fails),
+    Situation("the whole call to prepare fails", "quick", call_fails),
+    Situation("a Pod is deleted while preparing hangs", "quick", deleted_while_hanging),
+    Situation("giving back fails", "quick", unprepare_fails),
+    Situation("a Pod is deleted by force", "quick", forced_deletion),
+    Situation("a device is unhealthy", "quick", device_unhealthy),
+    Situation("an extended resource comes from the driver", "quick", extended_by_driver),
+    Situation("a Pod is deleted while its driver is down", "driver", deleted_without_driver),
+    Situation("the driver is killed, and its slices wiped", "driver", driver_killed),
+    Situation("a node is silent", "kubelet", node_silent),
+    Situation("a kubelet is killed and restarted", "kubelet", kubelet_restarts),
+    Situation("an extended resource comes from the plugin", "plugin", extended_by_plugin),
+    Situation("a Node is deleted", "deleted", node_deleted),
+    Situation("preparing hangs", "hang", prepare_hangs, long=True),
+)
