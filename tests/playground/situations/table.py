@@ -303,7 +303,6 @@ class Situation:
     name: str
     lane: str
     script: Callable[[Stage], None]
-    long: bool = False
 
 
 TABLE = (
@@ -322,5 +321,5 @@ TABLE = (
     Situation("a kubelet is killed and restarted", "kubelet", kubelet_restarts),
     Situation("an extended resource comes from the plugin", "plugin", extended_by_plugin),
     Situation("a Node is deleted", "deleted", node_deleted),
-    Situation("preparing hangs", "hang", prepare_hangs, long=True),
+    Situation("preparing hangs", "hang", prepare_hangs),
 )

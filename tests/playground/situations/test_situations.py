@@ -151,10 +151,9 @@ def runs(
             fleet.admin.delete(Ref("Node", name))
 
 
-@pytest.mark.parametrize(
-    "situation",
-    [pytest.param(one, id=one.name, marks=[pytest.mark.long] if one.long else []) for one in TABLE],
-)
+# Long although it takes 80 seconds: twelve nodes at once need the machine for themselves.
+@pytest.mark.long
+@pytest.mark.parametrize("situation", TABLE, ids=lambda one: one.name)
 def test_a_simulated_node_does_what_a_real_one_does(runs: Runs, situation: Situation) -> None:
     real, simulated = (run.told[situation.name].result(300) for run in runs[situation.lane])
     print(f"{real[2]:.1f} s real, {simulated[2]:.1f} s simulated; {real[1].times}")
