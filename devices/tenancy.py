@@ -37,6 +37,7 @@ from devices.dra.objects import Shape
 from devices.dra.snapshot import read_json
 from devices.models import Claim, Freeze, NamespaceStanding, Observed, TenantStanding
 from devices.models.standing import LEASE
+from devices.outside import outside_lines
 from portal import news
 from portal.audit.record import record, record_observed
 from portal.outbox import lines as outbox
@@ -172,7 +173,7 @@ def _specs(tenant: Tenant, explicit: Mapping[str, str], now: datetime) -> Iterat
         explicit,
     )
     full_claims = _full_claims(tenant)
-    for allowed in allowance(tenant).namespaces:
+    for allowed in allowance(tenant, outside=outside_lines(tenant, now)).namespaces:
         yield _spec(tenant.slug, allowed, explicit, frozen, full_claims.get(allowed.name, ()))
 
 

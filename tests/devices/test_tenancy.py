@@ -164,6 +164,24 @@ def test_what_others_change_is_put_back_and_audited(
     assert standing(place).repaired_at == LATER
 
 
+def test_two_namespaces_on_one_limit_do_not_both_get_what_one_used_by_hand(
+    gateway: Gateway, place: str
+) -> None:
+    tenant = make_tenant(namespaces=(place, f"{place}-b"), limits={"gpu": 4})
+    requests = [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": 3}}]
+    by_hand = {
+        "kind": "ResourceClaim",
+        "metadata": {"name": "by-hand", "namespace": place, "uid": "by-hand"},
+        "spec": {"devices": {"requests": requests}},
+    }
+    observed("by-hand", "ResourceClaim", by_hand, namespace=place)
+    assert tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    key = "gpu.deviceclass.resource.k8s.io/devices"
+    assert hard(gateway, place)[key] == "4", "its own three and the one that is left"
+    assert hard(gateway, f"{place}-b")[key] == "1", "only the one that is left"
+    gateway.delete(Ref("Namespace", f"{place}-b"))
+
+
 def test_a_quota_that_somebody_deleted_is_made_again(gateway: Gateway, place: str) -> None:
     tenant = a_tenant(place, gpu=4)
     tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
