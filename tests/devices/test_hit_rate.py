@@ -76,7 +76,7 @@ def access() -> Access:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(24, id="two dozen"),
+        pytest.param(24, marks=pytest.mark.long, id="two dozen"),
         pytest.param(200, id="two hundred", marks=pytest.mark.long),
     ],
 )
