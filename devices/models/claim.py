@@ -13,6 +13,7 @@ from django.db.models import F, Q
 
 from devices.dra.lifecycle import ENDED, State, moves
 from devices.dra.objects import ClaimWish, DeviceWish, MatchWish, Shape
+from devices.models.lease import Leased
 from devices.models.template import TemplateVersion
 from tenants.models import Tenant, TenantNamespace
 
@@ -43,8 +44,10 @@ class ClaimQuerySet(models.QuerySet["Claim"]):
         return self.exclude(state__in=ENDED)
 
 
-class Claim(models.Model):
+class Claim(Leased):
     """One ask of one tenant. What was asked for never changes: to change is to release and ask."""
+
+    lease_time = LEASE
 
     public_id = models.CharField(max_length=12, unique=True, default=new_public_id, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="claims")
@@ -73,10 +76,6 @@ class Claim(models.Model):
     node = models.CharField(max_length=253, blank=True)
     pods = models.JSONField(default=list, help_text="Pods that use it: name, phase, ready.")
     object_uid = models.CharField(max_length=64, blank=True, help_text="Once it was applied.")
-    looked_at = models.DateTimeField(null=True)
-    lease = models.CharField(max_length=32, blank=True)
-    lease_until = models.DateTimeField(null=True)
-    woken = models.BooleanField(default=False, help_text="A turn came while another had the lease.")
     revision = models.PositiveIntegerField(default=1)
 
     objects = ClaimQuerySet.as_manager()
@@ -115,29 +114,6 @@ class Claim(models.Model):
             devices=msgspec.convert(self.devices, tuple[DeviceWish, ...]),
             matches=msgspec.convert(self.matches, tuple[MatchWish, ...]),
         )
-
-    def take_lease(self, holder: str, now: datetime) -> bool:
-        """True where this turn may act; another turn's lease runs out by itself when that dies.
-
-        Where another turn is at work the row remembers that somebody came, and that turn's
-        `drop_lease` says so: what was news to the one must not be lost on the other.
-        """
-        if self._lease(holder, now):
-            return True
-        Claim.objects.filter(pk=self.pk).update(woken=True)
-        return self._lease(holder, now)  # the other may have ended just before it could notice
-
-    def _lease(self, holder: str, now: datetime) -> bool:
-        free = Q(lease="") | Q(lease_until__lt=now)
-        mine = Claim.objects.filter(Q(pk=self.pk) & free)
-        return bool(mine.update(lease=holder, lease_until=now + LEASE, woken=False))
-
-    def drop_lease(self, holder: str) -> bool:
-        """Ends the lease; returns whether somebody came meanwhile and has to be called again."""
-        mine = Claim.objects.filter(pk=self.pk, lease=holder)
-        woken = mine.filter(woken=True).update(lease="", lease_until=None)
-        mine.update(lease="", lease_until=None)
-        return bool(woken)
 
     @transaction.atomic
     def record(self, now: datetime, *, holder: str, **seen: Any) -> bool:

@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import models
-from django.db.models import Q
 
+from devices.models.lease import Leased
 from tenants.models import Tenant, TenantNamespace
 
 LEASE = timedelta(seconds=60)
 
 
-class TenantStanding(models.Model):
+class TenantStanding(Leased):
     """When a tenant's namespaces were last looked at, and the lease of the turn that does."""
 
+    lease_time = LEASE
+
     tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, related_name="standing")
-    looked_at = models.DateTimeField(null=True)
-    lease = models.CharField(max_length=32, blank=True)
-    lease_until = models.DateTimeField(null=True)
-    woken = models.BooleanField(default=False, help_text="A turn came while another had the lease.")
 
     class Meta:
         indexes = [models.Index(fields=["looked_at"])]
 
     def __str__(self) -> str:
         return f"standing of {self.tenant_id}"
-
-    def take_lease(self, holder: str, now: datetime) -> bool:
-        """True where this turn may act; else the one at work is told to call the next."""
-        if self._lease(holder, now):
-            return True
-        TenantStanding.objects.filter(pk=self.pk).update(woken=True)
-        return self._lease(holder, now)  # the other may have ended just before it could notice
-
-    def _lease(self, holder: str, now: datetime) -> bool:
-        free = Q(lease="") | Q(lease_until__lt=now)
-        mine = TenantStanding.objects.filter(Q(pk=self.pk) & free)
-        return bool(mine.update(lease=holder, lease_until=now + LEASE, woken=False))
-
-    def drop_lease(self, holder: str, *, looked_at: datetime | None = None) -> bool:
-        """Ends the lease; returns whether somebody came meanwhile and has to be called again."""
-        mine = TenantStanding.objects.filter(pk=self.pk, lease=holder)
-        ended: dict[str, object] = {"lease": "", "lease_until": None}
-        if looked_at is not None:
-            ended["looked_at"] = looked_at
-        woken = mine.filter(woken=True).update(**ended)
-        mine.update(**ended)
-        return bool(woken)
 
 
 class NamespaceStanding(models.Model):
