@@ -12,7 +12,6 @@ from rest_framework.response import Response
 from devices.freezes import LONGEST_REASON, LONGEST_TARGET, freeze, frozen_for, lift
 from devices.models import Freeze
 from portal.api.idempotency import once
-from portal.api.paging import CursorPaging
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, PlatformView, TenantView
 from tenants.models import ApiToken
@@ -71,9 +70,7 @@ class Freezes(PlatformView):
         rows = Freeze.objects.all()
         if request.query_params.get("standing") == "true":
             rows = rows.standing(timezone.now())
-        paging = CursorPaging()
-        page = paging.paginate_queryset(rows, request, view=self)
-        return paging.get_paginated_response(FreezeOut(page, many=True).data)
+        return self.page(rows, FreezeOut)
 
     @extend_schema(
         operation_id="freeze", request=FreezeIn, responses={201: FreezeOut}, parameters=[KEY]

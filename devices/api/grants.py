@@ -46,12 +46,7 @@ class Grants(TenantView):
     def get(self, request: Request, slug: str) -> Response:
         """Newest first, page by page."""
         rows = verbs.visible(self.access(slug).tenant)
-        state = request.query_params.get("state")
-        if state is not None:
-            if state not in Grant.State.values:
-                known = ", ".join(Grant.State.values)
-                raise Invalid("No such state.", fields={"state": f"One of {known}."})
-            rows = rows.filter(state=state)
+        rows = self.in_state(rows, Grant.State.values)
         paging = CursorPaging()
         page = paging.paginate_queryset(rows, request, view=self) or []
         used = used_of(grant.pk for grant in page)

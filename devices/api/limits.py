@@ -25,7 +25,6 @@ from devices.api.budget_shapes import (
 from devices.spending import Budget, budget_of, capacity_effects
 from portal.api.etags import check_match, etag
 from portal.api.idempotency import once
-from portal.api.paging import CursorPaging
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, MATCH, PlatformView, TenantView
 from tenants.limit_setting import ask_for_limit, remove_limit, set_limit, share_out
@@ -75,9 +74,7 @@ class LimitWishes(TenantView):
     def get(self, request: Request, slug: str) -> Response:
         """Newest first, page by page; `done_at` is set once it holds."""
         rows = LimitWish.objects.filter(tenant=self.access(slug).tenant)
-        paging = CursorPaging()
-        page = paging.paginate_queryset(rows, request, view=self)
-        return paging.get_paginated_response(WishOut(page, many=True).data)
+        return self.page(rows, WishOut)
 
     @extend_schema(
         operation_id="ask_for_limit", request=WishIn, responses={201: WishOut}, parameters=[KEY]

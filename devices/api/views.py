@@ -21,8 +21,6 @@ from devices.models import Claim
 from devices.searches import search_of
 from portal.api.etags import check_match, etag
 from portal.api.idempotency import once
-from portal.api.paging import CursorPaging
-from portal.errors import Invalid
 from portal.request_ids import request_id_of
 from tenants.access import Access
 from tenants.api.base import KEY, MATCH, TenantView
@@ -47,14 +45,8 @@ class Claims(TenantView):
         """Newest first, page by page."""
         access = self.access(slug)
         rows = Claim.objects.of(access.tenant).whole()
-        state = request.query_params.get("state")
-        if state is not None:
-            if state not in list(State):
-                raise Invalid("No such state.", fields={"state": f"One of {', '.join(State)}."})
-            rows = rows.filter(state=state)
-        paging = CursorPaging()
-        page = paging.paginate_queryset(rows, request, view=self)
-        return paging.get_paginated_response(ClaimOut(page, many=True).data)
+        rows = self.in_state(rows, State)
+        return self.page(rows, ClaimOut)
 
     @extend_schema(
         operation_id="ask_for_devices",

@@ -10,7 +10,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.api.idempotency import once
-from portal.api.paging import CursorPaging
 from portal.approvals.decisions import decide
 from portal.approvals.delegations import delegate, take_back
 from portal.approvals.lists import visible_to, waiting_for
@@ -75,14 +74,8 @@ class Approvals(ApprovalView):
         """Newest first, page by page."""
         waiting = request.query_params.get("waiting", "").lower() in {"1", "true", "yes"}
         rows = self.rows(self.decider(), waiting=waiting)
-        state = request.query_params.get("state")
-        if state is not None:
-            if state not in list(State):
-                raise Invalid("No such state.", fields={"state": f"One of {', '.join(State)}."})
-            rows = rows.filter(state=state)
-        paging = CursorPaging()
-        page = paging.paginate_queryset(rows, request, view=self)
-        return paging.get_paginated_response(ApprovalOut(page, many=True).data)
+        rows = self.in_state(rows, State)
+        return self.page(rows, ApprovalOut)
 
 
 class OneApproval(ApprovalView):

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar, TypeVar
 
+from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from portal.errors import NotPermitted
+from portal.api.paging import CursorPaging
+from portal.errors import Invalid, NotPermitted
 from tenants.access import Access, PlatformAccess, platform_access, tenant_for
 from tenants.models import ApiToken
+
+Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 KEY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key is done once."
@@ -35,6 +42,21 @@ class CallerView(APIView):
         if token is not None:
             return f"token {token.prefix}"
         return str(self.request.user.person)  # type: ignore[union-attr]
+
+    def in_state(self, rows: Rows, states: Iterable[str]) -> Rows:
+        """Those of `?state=`, all where it is not asked for; `Invalid` for one not in `states`."""
+        state = self.request.query_params.get("state")
+        if state is None:
+            return rows
+        if state not in (known := list(states)):
+            raise Invalid("No such state.", fields={"state": f"One of {', '.join(known)}."})
+        return rows.filter(state=state)
+
+    def page(self, rows: QuerySet[Any], shape: type[Serializer]) -> Response:
+        """The page of `rows` that `?cursor=` and `?limit=` ask for, each in its `shape`."""
+        paging = CursorPaging()
+        page = paging.paginate_queryset(rows, self.request, view=self)
+        return paging.get_paginated_response(shape(page, many=True).data)
 
     def demand(self, scope: str) -> frozenset[str] | None:
         """The token's scopes, none where a person is signed in; 403 where `scope` is missing."""

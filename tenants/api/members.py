@@ -12,7 +12,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.api.paging import CursorPaging
 from portal.request_ids import request_id_of
 from tenants.api.base import TenantView
 from tenants.api.people_shapes import (
@@ -38,9 +37,7 @@ class Members(TenantView):
     def get(self, request: Request, slug: str) -> Response:
         """Everybody with their role."""
         rows = self.access(slug).tenant.memberships.select_related("user")
-        paging = CursorPaging()
-        page = paging.paginate_queryset(rows, request, view=self)
-        return paging.get_paginated_response(MemberOut(page, many=True).data)
+        return self.page(rows, MemberOut)
 
 
 class OneMember(TenantView):
@@ -97,9 +94,7 @@ class Invitations(TenantView):
         rows = access.tenant.invitations.filter(
             accepted_at=None, revoked_at=None, expires_at__gt=timezone.now()
         ).select_related("made_by")
-        paging = CursorPaging()
-        page = paging.paginate_queryset(rows, request, view=self)
-        return paging.get_paginated_response(InvitationOut(page, many=True).data)
+        return self.page(rows, InvitationOut)
 
     @extend_schema(
         operation_id="invite",

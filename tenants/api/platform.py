@@ -7,7 +7,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.api.paging import CursorPaging
 from portal.request_ids import request_id_of
 from tenants.api.base import PlatformView
 from tenants.api.people_shapes import GroupRoleIn, GroupRoleOut, PlatformRoleOut
@@ -26,10 +25,7 @@ class Roles(PlatformView):
     def get(self, request: Request) -> Response:
         """One entry per person and role."""
         self.platform().require(PlatformAct.SEE)
-        paging = CursorPaging()
-        rows = PlatformRole.objects.select_related("user")
-        page = paging.paginate_queryset(rows, request, view=self)
-        return paging.get_paginated_response(PlatformRoleOut(page, many=True).data)
+        return self.page(PlatformRole.objects.select_related("user"), PlatformRoleOut)
 
 
 class OneRole(PlatformView):
@@ -67,10 +63,7 @@ class Groups(PlatformView):
     def get(self, request: Request) -> Response:
         """One entry per group, place and role."""
         self.platform().require(PlatformAct.SEE)
-        paging = CursorPaging()
-        rows = GroupRole.objects.select_related("tenant")
-        page = paging.paginate_queryset(rows, request, view=self)
-        return paging.get_paginated_response(GroupRoleOut(page, many=True).data)
+        return self.page(GroupRole.objects.select_related("tenant"), GroupRoleOut)
 
     @extend_schema(operation_id="map_group", request=GroupRoleIn, responses={201: GroupRoleOut})
     def post(self, request: Request) -> Response:
