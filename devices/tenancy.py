@@ -8,8 +8,7 @@ changed, and says so in the audit. A namespace that Berth did not make is never 
 from __future__ import annotations
 
 import secrets
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -17,31 +16,24 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import Q
 
-from devices import mirror
 from devices.cluster.gateway import ClusterError, Forbidden, Gateway, Ref
 from devices.dra.names import POLICY_CONFIG_MAP, SYSTEM_NAMESPACE, TENANT_LABEL, Manager
 from devices.dra.namespaces import (
     QUOTA_NAME,
-    Frozen,
     NamespaceSpec,
     differences,
-    frozen_names,
-    full,
     hard,
     namespace_patch,
-    offered_names,
     policy_config,
     quota_object,
 )
-from devices.dra.objects import Shape
-from devices.dra.snapshot import read_json
-from devices.models import Claim, Freeze, NamespaceStanding, Observed, TenantStanding
+from devices.models import NamespaceStanding, TenantStanding
 from devices.models.standing import LEASE
-from devices.outside import outside_lines
+from devices.namespaces import explicit_names, specs_of
 from portal import news
 from portal.audit.record import record, record_observed
 from portal.outbox import lines as outbox
-from tenants.allowance import TURN_TENANT, NamespaceAllowance, allowance
+from tenants.allowance import TURN_TENANT
 from tenants.models import Tenant, TenantNamespace
 
 Obj = dict[str, Any]
@@ -50,7 +42,6 @@ Origin = NamespaceStanding.Origin
 
 #: The request id of what nobody asked for by a request: a turn made it.
 OWN_ACT: Final = "turn-of-a-tenant"
-FINISHED: Final = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +123,10 @@ def place_ready(place: TenantNamespace, *, gateway: Gateway, now: datetime) -> T
         return None
     (spec,) = (
         spec
-        for spec in _specs(place.tenant, explicit_names() or {}, now)
+        for spec in specs_of(place.tenant, explicit_names() or {}, now)
         if spec.name == place.name
     )
     return _agree(place, spec, gateway, now)
-
-
-def explicit_names() -> dict[str, str] | None:
-    """Classes of the mirror and their extended-resource names; None while it does not know them."""
-    if mirror.taken("DeviceClass") is None:
-        return None
-    classes = read_json(mirror.raw_objects("DeviceClass")).classes.values()
-    return {found.name: found.extended_resource for found in classes if found.extended_resource}
 
 
 # --- one tenant -----------------------------------------------------------------------------------
@@ -154,75 +137,13 @@ def _agree_all(
 ) -> None:
     places = {place.name: place for place in tenant.namespaces.select_related("tenant")}
     raised: ClusterError | None = None
-    for spec in _specs(tenant, explicit, now):
+    for spec in specs_of(tenant, explicit, now):
         try:
             _agree(places[spec.name], spec, gateway, now)
         except ClusterError as error:
             raised = raised or error
     if raised is not None:
         raise raised
-
-
-def _specs(tenant: Tenant, explicit: Mapping[str, str], now: datetime) -> Iterator[NamespaceSpec]:
-    freezes = Freeze.objects.standing(now).of_tenant(tenant.slug)
-    frozen = frozen_names(
-        (
-            Frozen(freeze.target if freeze.scope == Freeze.Scope.CLASS else "", freeze.strict)
-            for freeze in freezes
-        ),
-        explicit,
-    )
-    full_claims = _full_claims(tenant)
-    for allowed in allowance(tenant, outside=outside_lines(tenant, now)).namespaces:
-        yield _spec(tenant.slug, allowed, explicit, frozen, full_claims.get(allowed.name, ()))
-
-
-def _spec(
-    slug: str,
-    allowed: NamespaceAllowance,
-    explicit: Mapping[str, str],
-    frozen: tuple[str, ...],
-    full_claims: tuple[str, ...],
-) -> NamespaceSpec:
-    return NamespaceSpec(
-        name=allowed.name,
-        tenant=slug,
-        classes=allowed.device_classes,
-        extended_resources=offered_names(allowed.device_classes, explicit),
-        frozen=frozen,
-        full_claims=full_claims,
-        devices=tuple(sorted(allowed.devices.items())),
-        explicit=tuple(sorted(explicit.items())),
-        claims=allowed.claims,
-    )
-
-
-def _full_claims(tenant: Tenant) -> dict[str, tuple[str, ...]]:
-    """By namespace, the shared claims that have as many Pods as their template allows.
-
-    Counted from the mirror: every Pod that names the claim and has not finished.
-    """
-    most: dict[str, dict[str, int]] = {}
-    shared = Claim.objects.of(tenant).open().filter(shape=Shape.CLAIM, released_at=None)
-    for claim in shared.filter(version__content__has_key="pods").whole():
-        limit = claim.version.read().pods
-        if limit is not None:
-            most.setdefault(claim.namespace.name, {})[claim.object_name] = limit
-    if not most:
-        return {}
-    names = {name for limits in most.values() for name in limits}
-    pods = Observed.objects.filter(
-        kind="Pod", namespace__in=most, uses__overlap=sorted(names), gone_at=None
-    ).exclude(phase__in=FINISHED)
-    counted = Counter(
-        (namespace, name)
-        for namespace, uses in pods.values_list("namespace", "uses")
-        for name in set(uses)
-    )
-    return {
-        namespace: full({name: counted[namespace, name] for name in limits}, limits)
-        for namespace, limits in most.items()
-    }
 
 
 # --- one namespace --------------------------------------------------------------------------------
