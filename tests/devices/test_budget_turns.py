@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 
-from devices import cluster, reconcile, tenancy
+from devices import reconcile, tenancy
 from devices.claims import release_claim
 from devices.cluster.gateway import Gateway, Ref
 from devices.dra.lifecycle import State
 from devices.models import Claim
-from playground.controlplane import ControlPlane
 from tenants.access import Access
 from tenants.models import BudgetLine
 from tests.factories import GPU_CONTENT, NOON, make_access, make_claim, make_version
@@ -24,16 +22,9 @@ HOLD = "example.com/hold"
 
 
 @pytest.fixture
-def gateway(plane_137: ControlPlane) -> Gateway:
-    return cluster.connect(plane_137.admin_kubeconfig)
-
-
-@pytest.fixture
-def access(gateway: Gateway, request: pytest.FixtureRequest) -> Iterator[Access]:
+def access(place: str) -> Access:
     """A tenant with two devices at most, whose namespace is this test's alone."""
-    name = f"budget-{abs(hash(request.node.nodeid)) % 10**10}"
-    yield make_access(namespaces=(name,), limits={"gpu": 2})
-    gateway.delete(Ref("Namespace", name))
+    return make_access(namespaces=(place,), limits={"gpu": 2})
 
 
 def turned(claim: Claim, gateway: Gateway, times: int = 1) -> Claim:

@@ -16,6 +16,7 @@ from devices.freezes import freeze
 from devices.models import Freeze, Offer
 from tenants.access import platform_of
 from tenants.models import PlatformRole, User
+from tests.devices.pages import client_of, text
 from tests.factories import make_person, make_tenant
 
 pytestmark = pytest.mark.django_db
@@ -35,16 +36,6 @@ def platform_person(role: str) -> User:
     person = make_person(f"the-{role}")
     PlatformRole.objects.create(user=person, role=role)
     return person
-
-
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-def text(answer: Any) -> str:
-    return " ".join(answer.content.decode().split())
 
 
 def frozen(**asked: Any) -> Freeze:

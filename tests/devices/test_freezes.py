@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import ProgrammingError, transaction
 
-from devices import cluster, freezes, reconcile
-from devices.cluster.gateway import Gateway, Ref
+from devices import freezes, reconcile
+from devices.cluster.gateway import Gateway
 from devices.dra.lifecycle import State
 from devices.freezes import AlreadyFrozen, expire, freeze, lift
 from devices.models import Claim, Freeze
-from playground.controlplane import ControlPlane
 from portal.audit.models import AuditLine
 from portal.errors import Invalid, NotPermitted
 from portal.outbox.models import OutboxLine
@@ -170,18 +168,6 @@ def test_a_tenant_is_shown_what_concerns_it_the_widest_first() -> None:
 
 
 # What is asked for meanwhile.
-
-
-@pytest.fixture
-def gateway(plane_137: ControlPlane) -> Gateway:
-    return cluster.connect(plane_137.admin_kubeconfig)
-
-
-@pytest.fixture
-def place(gateway: Gateway, request: pytest.FixtureRequest) -> Iterator[str]:
-    name = f"freezes-{abs(hash(request.node.nodeid)) % 10**10}"
-    yield name
-    gateway.delete(Ref("Namespace", name))
 
 
 def turn(gateway: Gateway, *claims: Claim) -> list[tuple[str, str]]:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.http import HttpResponse
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -20,7 +19,8 @@ from portal.approvals.rules import Verdict
 from tenants import grants
 from tenants.access import Access, decider_of, tenant_for
 from tenants.limit_setting import carry_out
-from tenants.models import Grant, Limit, LimitWish, PlatformRole, User
+from tenants.models import Grant, Limit, LimitWish, PlatformRole
+from tests.devices.pages import client_of, text
 from tests.factories import (
     make_access,
     make_claim,
@@ -39,16 +39,6 @@ GPU = f"{LIMITS}one/?measure=devices&class=gpu"
 def owner() -> Access:
     make_version()
     return make_access("rosa", "owner", limits={"gpu": 8})
-
-
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-def text(answer: Any) -> str:
-    return " ".join(answer.content.decode().split())
 
 
 def an_offer(access: Access, **terms: Any) -> Grant:

@@ -32,16 +32,9 @@ SHARED = {**GPU_CONTENT, "shared": True}
 
 
 @pytest.fixture
-def gateway(plane_137: ControlPlane) -> Gateway:
-    return cluster.connect(plane_137.admin_kubeconfig)
-
-
-@pytest.fixture
-def access(gateway: Gateway, request: pytest.FixtureRequest) -> Iterator[Access]:
-    """A tenant whose namespace is this test's alone, gone afterwards."""
-    name = f"turns-{abs(hash(request.node.nodeid)) % 10**10}"
-    yield make_access(namespaces=(name,))
-    gateway.delete(Ref("Namespace", name))
+def access(place: str) -> Access:
+    """A tenant whose namespace is this test's alone."""
+    return make_access(namespaces=(place,))
 
 
 def ask(access: Access, content: dict[str, object] = SHARED) -> Claim:

@@ -29,19 +29,6 @@ LATER = NOON + timedelta(minutes=1)
 Obj = dict[str, Any]
 
 
-@pytest.fixture
-def gateway(plane_137: ControlPlane) -> Gateway:
-    return cluster.connect(plane_137.admin_kubeconfig)
-
-
-@pytest.fixture
-def place(gateway: Gateway, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The name of a namespace that is this test's alone, gone afterwards."""
-    name = f"tenancy-{abs(hash(request.node.nodeid)) % 10**10}"
-    yield name
-    gateway.delete(Ref("Namespace", name))
-
-
 @pytest.fixture(autouse=True)
 def classes() -> None:
     """The mirror knows two classes; one has an extended resource."""
@@ -164,10 +151,17 @@ def test_what_others_change_is_put_back_and_audited(
     assert standing(place).repaired_at == LATER
 
 
+@pytest.fixture
+def second(gateway: Gateway, place: str) -> Iterator[str]:
+    """Another namespace, gone afterwards."""
+    yield f"{place}-b"
+    gateway.delete(Ref("Namespace", f"{place}-b"))
+
+
 def test_two_namespaces_on_one_limit_do_not_both_get_what_one_used_by_hand(
-    gateway: Gateway, place: str
+    gateway: Gateway, place: str, second: str
 ) -> None:
-    tenant = make_tenant(namespaces=(place, f"{place}-b"), limits={"gpu": 4})
+    tenant = make_tenant(namespaces=(place, second), limits={"gpu": 4})
     requests = [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": 3}}]
     by_hand = {
         "kind": "ResourceClaim",
@@ -178,8 +172,7 @@ def test_two_namespaces_on_one_limit_do_not_both_get_what_one_used_by_hand(
     assert tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
     key = "gpu.deviceclass.resource.k8s.io/devices"
     assert hard(gateway, place)[key] == "4", "its own three and the one that is left"
-    assert hard(gateway, f"{place}-b")[key] == "1", "only the one that is left"
-    gateway.delete(Ref("Namespace", f"{place}-b"))
+    assert hard(gateway, second)[key] == "1", "only the one that is left"
 
 
 def test_a_quota_that_somebody_deleted_is_made_again(gateway: Gateway, place: str) -> None:

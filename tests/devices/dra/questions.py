@@ -10,6 +10,23 @@ from devices.dra.claims import read_claim_spec
 from devices.dra.requests import Wish
 
 
+def one_device() -> list[dict[str, Any]]:
+    """The class c, and node n on which driver d publishes x0."""
+    return [
+        {"kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}},
+        {
+            "kind": "ResourceSlice",
+            "metadata": {"name": "s"},
+            "spec": {
+                "driver": "d",
+                "nodeName": "n",
+                "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+                "devices": [{"name": "x0"}],
+            },
+        },
+    ]
+
+
 def a_spec(count: int, *selectors: str, alike: bool = False) -> Any:
     exactly = {
         "deviceClassName": "c",

@@ -18,7 +18,7 @@ from devices.dra.podverdict import pod_verdicts
 from devices.dra.requests import Wish
 from devices.dra.snapshot import Snapshot, read
 from tests.devices.dra.cases import by_number, snapshot, wish
-from tests.devices.dra.questions import a_pod, a_spec, held, questions
+from tests.devices.dra.questions import a_pod, a_spec, held, one_device, questions
 
 
 def texts(number: str, name: str) -> list[tuple[str, str]]:
@@ -62,19 +62,7 @@ def test_a_hint_says_exactly_what(number, template, text) -> None:
 
 
 def test_a_senseless_number_is_answered_at_once() -> None:
-    made = [
-        {"kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}},
-        {
-            "kind": "ResourceSlice",
-            "metadata": {"name": "s"},
-            "spec": {
-                "driver": "d",
-                "nodeName": "n",
-                "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
-                "devices": [{"name": "x0"}],
-            },
-        },
-    ]
+    made = one_device()
     for count in (33, 10**30):
         suggestions = hints(read(made), [Wish("ns/w", a_spec(count))])
         assert [hint.text for hint in suggestions] == [f"1 instead of {count} devices in r"]
@@ -120,17 +108,7 @@ def test_a_wait_says_until_when_where_its_pods_have_said() -> None:
     pod = a_pod("a", 1)
     pod["spec"]["activeDeadlineSeconds"] = 7200
     objects = [
-        {"kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}},
-        {
-            "kind": "ResourceSlice",
-            "metadata": {"name": "s"},
-            "spec": {
-                "driver": "d",
-                "nodeName": "n",
-                "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
-                "devices": [{"name": "x0"}],
-            },
-        },
+        *one_device(),
         held("x0", "a"),
         pod,
     ]

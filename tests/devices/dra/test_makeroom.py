@@ -12,7 +12,7 @@ from devices.dra.gates import gates
 from devices.dra.makeroom import make_room
 from devices.dra.requests import Wish
 from devices.dra.snapshot import read
-from tests.devices.dra.questions import a_pod, a_spec, held
+from tests.devices.dra.questions import a_pod, a_spec, held, one_device
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -77,17 +77,7 @@ def test_nothing_has_to_go_where_it_fits() -> None:
 def test_a_choice_says_what_it_frees_and_how_long_that_takes() -> None:
     cluster = read(
         [
-            {"kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}},
-            {
-                "kind": "ResourceSlice",
-                "metadata": {"name": "s"},
-                "spec": {
-                    "driver": "d",
-                    "nodeName": "n",
-                    "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
-                    "devices": [{"name": "x0"}],
-                },
-            },
+            *one_device(),
             held("x0", "a", "b"),
             a_pod("a", 1, retryable=True),
             a_pod("b", 2, retryable=True),
