@@ -20,7 +20,7 @@ READY = .venv/.ready
 DEPLOYED = env DEBUG=false ALLOWED_HOSTS=berth.example.org PUBLIC_URL=https://berth.example.org \
 	SECRET_KEY=as-long-as-a-real-one-0123456789-abcdefghijklmnopqrstuvwxyz
 
-.PHONY: help demo demo-reset test test-long check bench golden agreement clean
+.PHONY: help demo demo-reset test test-long chaos check bench screenshots golden fuzz audit agreement clean
 .DEFAULT_GOAL = help
 .NOTPARALLEL:
 
@@ -45,6 +45,10 @@ test-long: $(READY) ## the tests that take many minutes
 	@$(RUN) -m playground build --release 1.36.3 --real-nodes
 	@$(PYTEST) -m long --timeout 7200 $(ARGS)
 
+chaos: $(READY) ## everything breaks at random under load; prints its seed (BERTH_CHAOS_SEED=)
+	@$(RUN) -m playground build --release 1.37.2
+	@$(PYTEST) tests/chaos -m long -n 0 -s --timeout 7200 $(ARGS)
+
 check: $(READY) ## style, types, floors, migrations, deployment settings
 	@$(RUN) -m ruff check --quiet .
 	@$(RUN) -m ruff format --check --quiet . || { echo "Not formatted: $(RUN) -m ruff format ."; exit 1; }
@@ -60,8 +64,19 @@ bench: $(READY) ## the numbers Berth promises, measured on this machine
 	@$(RUN) -m playground build --release 1.37.2
 	@$(PYTEST) -m bench --timeout 7200 $(ARGS)
 
+screenshots: $(READY) ## take the pictures of every page in docs anew
+	@$(RUN) -I playground/environment.py chromium
+	@BERTH_PICTURES=1 $(PYTEST) tests/journeys/test_every_page.py -q
+	@$(PYTEST) --write-golden tests/journeys/test_look.py -k each_of_its_states -q
+
 golden: $(READY) ## rewrite the golden files; read the diff
 	@$(PYTEST) --write-golden $(SHORT) $(ARGS)
+
+fuzz: $(READY) ## every parser against anything (FUZZ_SECONDS=20 each)
+	@$(PYTEST) tests/fuzz -m long --timeout 7200 $(ARGS)
+
+audit: ## whether pinned packages are known to be vulnerable (offline: says so)
+	@.ci/audit requirements.lock
 
 agreement: $(READY) ## our allocation preview against the upstream allocator, on random object sets
 	@$(RUN) -m playground build --release 1.37.2

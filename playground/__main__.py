@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from playground.commands import main
+from playground.commands.table import main
 
 sys.exit(main(sys.argv[1:]))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
@@ -12,4 +15,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 # WhiteNoise hands out files as plain iterators; they are small and read in a thread.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
 
-application = get_asgi_application()
+application: Callable[[Any, Any, Any], Awaitable[None]] = get_asgi_application()
+
+if settings.TRACES_ENDPOINT:
+    from portal import tracing
+
+    tracing.start("web")
+    application = tracing.until_the_end(application)

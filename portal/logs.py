@@ -15,8 +15,20 @@ FOREIGN: list[Any] = [
 ]
 
 
-def configure(*, level: str, readable: bool) -> dict[str, Any]:
+def with_trace(logger: object, method: str, event: structlog.typing.EventDict) -> Any:
+    """Names the trace and the span in which a line was written, as hexadecimal digits."""
+    from opentelemetry import trace  # where nobody traces, it is not even loaded
+
+    found = trace.get_current_span().get_span_context()
+    if found.is_valid:
+        event["trace_id"] = trace.format_trace_id(found.trace_id)
+        event["span_id"] = trace.format_span_id(found.span_id)
+    return event
+
+
+def configure(*, level: str, readable: bool, traced: bool) -> dict[str, Any]:
     """Sets up structlog; returns the `LOGGING` dict that gives foreign loggers the same shape."""
+    shared = [*FOREIGN, with_trace] if traced else FOREIGN
     renderer: Any = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
         if readable
@@ -24,7 +36,7 @@ def configure(*, level: str, readable: bool) -> dict[str, Any]:
     )
     structlog.configure(
         processors=[
-            *FOREIGN,
+            *shared,
             structlog.stdlib.filter_by_level,
             structlog.processors.StackInfoRenderer(),
             structlog.processors.format_exc_info,
@@ -44,7 +56,7 @@ def configure(*, level: str, readable: bool) -> dict[str, Any]:
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                     renderer,
                 ],
-                "foreign_pre_chain": FOREIGN,
+                "foreign_pre_chain": shared,
             }
         },
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
@@ -56,6 +68,8 @@ def configure(*, level: str, readable: bool) -> dict[str, Any]:
             # Errors name the task; a line for each one that went well is noise.
             "celery": {"level": "WARNING"},
             "kubernetes": {"level": "WARNING"},
+            # Says when spans are lost, not each time that it tries again.
+            "opentelemetry": {"level": "ERROR"},
             "urllib3": {"level": "ERROR"},
         },
     }

@@ -14,13 +14,18 @@ from functools import cache
 import redis
 from django.conf import settings
 
-CHANNEL = "berth:news"
+KEPT = "berth:news:kept"
+#: So many are kept for pages that come back; some minutes of a busy cluster.
+MOST = 5_000
+#: In the place of a tenant: pages of the platform. No tenant's slug looks like this.
+PLATFORM = "@platform"
 
 log = logging.getLogger(__name__)
 
 
 @cache
-def _valkey() -> redis.Redis:
+def valkey() -> redis.Redis:
+    """This process's connections to Valkey; calls raise `redis.RedisError` within a second."""
     return redis.Redis.from_url(settings.VALKEY_URL, socket_timeout=1, socket_connect_timeout=1)
 
 
@@ -31,7 +36,7 @@ def publish(topics: Iterable[str], *, tenant: str = "") -> bool:
     """
     message = json.dumps({"tenant": tenant, "topics": sorted(set(topics))})
     try:
-        _valkey().publish(CHANNEL, message)
+        valkey().xadd(KEPT, {"news": message}, maxlen=MOST, approximate=True)
     except redis.RedisError as error:
         log.info("news not published: %s", error)
         return False

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
+from typing import Any
 
+import structlog
+from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
+from django_structlog.signals import bind_extra_request_metadata
 
 HEADER = "X-Request-ID"
 TAKEN_OVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
@@ -26,10 +30,15 @@ class RequestIdMiddleware:
         given = request.headers.get(HEADER, "")
         request_id = given if TAKEN_OVER.fullmatch(given) else str(uuid.uuid4())
         request.request_id = request_id  # type: ignore[attr-defined]
-        request.META["HTTP_X_REQUEST_ID"] = request_id  # what django-structlog binds to log lines
         response = self.get_response(request)
         response[HEADER] = request_id
         return response
+
+
+@receiver(bind_extra_request_metadata)
+def _name_in_log_lines(request: HttpRequest, **more: Any) -> None:
+    """django-structlog has made an id of its own; tasks take this one along."""
+    structlog.contextvars.bind_contextvars(request_id=request_id_of(request))
 
 
 def request_id_of(request: HttpRequest) -> str:

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 import environ
 from csp.constants import NONE, SELF
 
-from portal import logs
+from portal import logs, schedule
+from portal.alerts.guard import networks
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -30,6 +31,9 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[:
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Where people reach this Berth; used in snippets and mails.
 PUBLIC_URL = env.str("PUBLIC_URL", default="http://localhost:8000").rstrip("/")
+
+# What leads from a code to its page: a function of the code, empty where no page tells of it.
+CODE_PAGES = "devices.runbooks.address_of"
 
 # --- The cluster ----------------------------------------------------------------------------------
 # Empty: $KUBECONFIG or the in-cluster account. A path that does not exist yet is waited for.
@@ -67,14 +71,17 @@ INSTALLED_APPS = [
     "portal.api",
     "portal.audit",
     "portal.approvals",
+    "portal.alerts",
     "portal.outbox",
     "tenants",
     "devices",
+    "migrationplan",
     "portal",
 ]
 
 MIDDLEWARE = [
     "portal.probes.ProbeMiddleware",
+    "portal.scraping.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -157,23 +164,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 # A hint that cannot be sent is dropped after a moment: the outbox sweep sends it again.
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.1}
-CELERY_BEAT_SCHEDULE = {
-    "send what the outbox holds": {"task": "portal.outbox.tasks.sweep_outbox", "schedule": 5.0},
-    # News make it count at once; this keeps the age of its figures honest while nothing changes.
-    "count what is offered": {"task": "devices.tasks.count_offers", "schedule": 20.0},
-    "look at rows nobody looked at": {"task": "devices.tasks.sweep_claims", "schedule": 30.0},
-    "judge forecasts": {"task": "devices.tasks.judge_forecasts", "schedule": 30.0},
-    "forget stage times": {"task": "devices.tasks.forget_stage_times", "schedule": 86_400.0},
-    "end grants in time": {"task": "tenants.tasks.expire_grants", "schedule": 60.0},
-    "end approvals in time": {
-        "task": "portal.approvals.tasks.expire_approvals",
-        "schedule": 60.0,
-    },
-    "look at tenants nobody looked at": {"task": "devices.tasks.sweep_tenants", "schedule": 60.0},
-    "keep the policies' parameter": {"task": "devices.tasks.turn_policy", "schedule": 30.0},
-    "end freezes whose time is over": {"task": "devices.tasks.expire_freezes", "schedule": 10.0},
-    "forget old answers": {"task": "portal.api.tasks.forget_answers", "schedule": 3600.0},
-}
+CELERY_BEAT_SCHEDULE = schedule.SCHEDULE
 
 # --- People ---------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "tenants.User"
@@ -228,6 +219,56 @@ MFA_TOTP_ISSUER = "Berth"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 USERSESSIONS_TRACK_ACTIVITY = True
 
+# --- Templates ------------------------------------------------------------------------------------
+# So many approvers must say yes to a version before tenants can ask for it.
+TEMPLATE_APPROVALS = env.int("TEMPLATE_APPROVALS", default=1)
+# Seconds that a program waits for the API server's answer before it is told where to look for it.
+DRY_RUN_PATIENCE = 10.0
+
+# --- What is forgotten with time (portal.retention) -----------------------------------------------
+# Events of asks that are over; leaks that are gone; links and invitations that nobody can use.
+KEEP_HISTORY_DAYS = env.int("KEEP_HISTORY_DAYS", default=400)
+KEEP_LEAKS_DAYS = env.int("KEEP_LEAKS_DAYS", default=180)
+KEEP_LINKS_DAYS = env.int("KEEP_LINKS_DAYS", default=30)
+# Readings of gates of waves that are over; the newest of each gate stays for good.
+KEEP_READINGS_DAYS = env.int("KEEP_READINGS_DAYS", default=180)
+
+# --- Metrics --------------------------------------------------------------------------------------
+# Whoever has it reads `/metrics` of web; empty: there is no such page.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+# Where watch and worker tell theirs; 0: nowhere.
+METRICS_HOST = env.str("METRICS_HOST", default="127.0.0.1")
+METRICS_PORT = env.int("METRICS_PORT", default=0)
+
+# --- Traces (portal.tracing) ----------------------------------------------------------------------
+# OpenTelemetry's own names. Where a collector takes OTLP over HTTP; empty: nobody traces anything.
+TRACES_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", default="")
+if not TRACES_ENDPOINT and (_base := env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")):
+    TRACES_ENDPOINT = f"{_base.rstrip('/')}/v1/traces"
+# What the collector wants to be told, as in `authorization=Bearer%20…`.
+TRACES_HEADERS = env.str("OTEL_EXPORTER_OTLP_HEADERS", default="").strip()
+if env.bool("OTEL_SDK_DISABLED", default=False):
+    TRACES_ENDPOINT = ""
+if TRACES_ENDPOINT:
+    # Behind probes, scrapes and files, which are nobody's work.
+    MIDDLEWARE.insert(
+        MIDDLEWARE.index("csp.middleware.CSPMiddleware"), "portal.tracing.TracingMiddleware"
+    )
+
+# --- Conversion of nodes --------------------------------------------------------------------------
+# Images of Berth's own Pods: the node probe (deploy/nodeprobe), and any that only waits.
+PROBE_IMAGE = env.str("PROBE_IMAGE", default="localhost/berth/nodeprobe:1")
+CANARY_IMAGE = env.str("CANARY_IMAGE", default="localhost/berth/pause:1")
+
+# --- Alerts ---------------------------------------------------------------------------------------
+# Webhooks go to public addresses over https; to others only within these networks.
+WEBHOOK_NETWORKS = networks(env.list("WEBHOOK_NETWORKS", default=[]))
+# smtp://user:password@host:587 or smtp+tls://…; empty: this Berth sends no mail.
+EMAIL_CONFIGURED = bool(env.str("EMAIL_URL", default=""))
+vars().update(env.email("EMAIL_URL", default="dummymail://"))
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="berth@localhost")
+EMAIL_TIMEOUT = 10
+
 # --- API ------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -236,11 +277,16 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["portal.api.texts.KeptJSONParser"],
     "DEFAULT_PAGINATION_CLASS": "portal.api.paging.CursorPaging",
     "DEFAULT_SCHEMA_CLASS": "portal.api.schema.BerthSchema",
     "EXCEPTION_HANDLER": "portal.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+# So many requests a minute of each token, and of each person who uses the API signed in.
+API_RATES = {
+    "reads": env.int("API_READS_A_MINUTE", default=1200),
+    "writes": env.int("API_WRITES_A_MINUTE", default=300),
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Berth",
@@ -255,15 +301,37 @@ SPECTACULAR_SETTINGS = {
         "ApprovalStateEnum": "portal.approvals.models.STATES",
         "ClaimStateEnum": "devices.models.claim.STATES",
         "GrantStateEnum": "tenants.models.Grant.State",
+        "TemplateStateEnum": "devices.api.author_shapes.STATES",
         "TenantStateEnum": "tenants.models.Tenant.State",
         "TenantRoleEnum": "tenants.models.Membership.Role",
         "AnyRoleEnum": "tenants.models.group.ROLES",
+        "AlertSeverityEnum": "portal.alerts.models.SEVERITIES",
+        "PathEnum": "devices.api.routes.PATHS",
+        "OwnerEnum": "devices.models.ownership.OWNERS",
+        "DrillKindEnum": "migrationplan.models.drill.KINDS",
+        "RoomStateEnum": "migrationplan.models.makeroom.STATES",
+        "TemplateAudienceEnum": "devices.models.ClaimTemplate.Audience",
+        "WaveAudienceEnum": "migrationplan.models.plan.AUDIENCES",
+        "EndEnum": "devices.models.Freeze.End",
+        "IsolationEndEnum": "devices.models.Isolation.End",
+        "LimitMeasureEnum": "tenants.models.limit.MEASURES",
+        "GateMeasureEnum": "migrationplan.models.reading.MEASURES",
+        "WavePhaseEnum": "migrationplan.models.plan.PHASES",
+        "ClosurePhaseEnum": "devices.models.closure.PHASES",
+        "LedgerPhaseEnum": "devices.models.ledgerrollout.PHASES",
+        "FrozenPathEnum": "devices.models.Freeze.Path",
+        "DrillResultEnum": "migrationplan.models.drill.RESULTS",
+        "SignalResultEnum": ["stored", "known", "refused"],
+        "GateVerdictEnum": "migrationplan.models.reading.VERDICTS",
+        "DecisionVerdictEnum": "portal.approvals.models.VERDICTS",
+        "WaitVerdictEnum": "devices.api.claim_use.VERDICTS",
+        "DriftVerdictEnum": "devices.api.inventories.VERDICTS",
     },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "portal.api.schema.document_problems",
+        "portal.api.schema.document_ground",
     ],
 }
 
@@ -323,4 +391,6 @@ STORAGES = {
 # The address in X-Forwarded-For is anybody's claim; allauth counts proxies instead.
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
-LOGGING = logs.configure(level=env.str("LOG_LEVEL", default="INFO"), readable=DEBUG)
+LOGGING = logs.configure(
+    level=env.str("LOG_LEVEL", default="INFO"), readable=DEBUG, traced=bool(TRACES_ENDPOINT)
+)

@@ -11,8 +11,11 @@ from django.contrib.auth.decorators import login_required
 from django.urls import include, path
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
+from devices.api import browsing_urls as browsing_api
 from devices.api import urls as devices_api
-from devices.views import ask, catalogue, claims, events, home, learn
+from devices.views import ask, events, home, learn
+from migrationplan.api import urls as migration_api
+from portal.api.agents import llms_txt
 from tenants.api import urls as tenants_api
 from tenants.views import accounts, company, tokens
 
@@ -59,12 +62,8 @@ urlpatterns = [
     path("account/", include(account_pages)),
     path("account/2fa/", include(second_factor)),
     path("t/<slug:slug>/", home.tenant_home, name="tenant-home"),
-    path("t/<slug:slug>/catalogue/", catalogue.catalogue, name="catalogue"),
     path("t/<slug:slug>/ask/<slug:template>/", ask.ask, name="request-new"),
     path("t/<slug:slug>/ask/<slug:template>/preview/", ask.preview, name="request-preview"),
-    path("t/<slug:slug>/claims/", claims.claims, name="claims"),
-    path("t/<slug:slug>/claims/<slug:public_id>/", claims.claim, name="claim"),
-    path("t/<slug:slug>/claims/<slug:public_id>/release/", claims.release, name="claim-release"),
     path(
         "t/<slug:slug>/how-allocation-works/",
         learn.how_allocation_works,
@@ -72,10 +71,15 @@ urlpatterns = [
     ),
     path("t/<slug:slug>/events/", events.events, name="events"),
     path("api/v1/", include((devices_api.urlpatterns, "api"))),
+    path("api/v1/", include((browsing_api.urlpatterns, "catalogue-api"))),
     path("api/v1/", include((tenants_api.urlpatterns, "tenants-api"))),
+    path("api/v1/", include((migration_api.urlpatterns, "migration-api"))),
+    path("llms.txt", llms_txt, name="llms-txt"),
     path("api/v1/openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("api/", login_required(api_console), name="api-console"),
     path("", include("tenants.urls")),
     path("", include("devices.urls")),
+    path("", include("migrationplan.urls")),
+    path("", include("devices.catalogue.urls")),
     path("", include("portal.ui.urls")),
 ]

@@ -49,13 +49,14 @@
 
   document.addEventListener("click", (event) => {
     const act = event.target.closest(
-      "[data-theme-switch], [data-opens], [data-closes], [data-copy], [data-step], [data-dismiss], [role=tab], [aria-disabled=true]");
+      "[data-theme-switch], [data-opens], [data-closes], [data-copy], [data-step], [data-dismiss], [data-print], [role=tab], [aria-disabled=true]");
     if (!act) return;
     if (act.getAttribute("aria-disabled") === "true") { event.preventDefault(); return; }
     if ("themeSwitch" in act.dataset) switchTheme();
     if (act.dataset.opens) document.getElementById(act.dataset.opens).showModal();
     if ("closes" in act.dataset) act.closest("dialog").close();
     if ("dismiss" in act.dataset) act.closest(".toast").remove();
+    if ("print" in act.dataset) print();
     if (act.dataset.copy) copy(act);
     if (act.dataset.step) step(act);
     if (act.matches("[role=tab]")) pick(act);
@@ -116,16 +117,45 @@
     // moment without one is nobody's business.
     setTimeout(() => { if (cutAt && notice) notice.hidden = false; say(); }, 6000);
   };
-  // Also at the first opening: what changed since the page was made was heard by nobody.
-  const open = () => {
+  // At the first opening too: what changed since the page was made was heard by nobody. A page that
+  // comes back soon hears what it missed instead ("resumed"), and fetches no more than that.
+  const fresh = () => {
+    for (const part of document.querySelectorAll("[data-live]")) htmx.trigger(part, "berth:again");
+  };
+  const heard = new WeakSet();
+  const open = ({ detail: { source } }) => {
     cutAt = 0;
     if (notice) notice.hidden = true;
-    for (const part of document.querySelectorAll("[data-live]")) htmx.trigger(part, "berth:again");
+    if (!heard.has(source)) source.addEventListener("ready", fresh);
+    heard.add(source);
   };
   document.addEventListener("htmx:sseError", cut);
   document.addEventListener("htmx:sseOpen", open);
   addEventListener("offline", cut);
   setInterval(say, 1000);
+
+  // ---------- what is drawn anew leaves the keyboard where it was ----------
+  const sign = (one) => one.id || [one.tagName, one.getAttribute("href"), one.name, one.dataset.opens,
+    one.dataset.step, one.getAttribute("aria-controls"), one.getAttribute("aria-label")].join(" ");
+  const alike = (place, tag, signed) =>
+    [...place.querySelectorAll(tag)].filter((one) => sign(one) === signed);
+  let kept = null;
+  const keep = ({ type, detail: { target } }) => {
+    const at = document.activeElement;
+    if (type === "htmx:beforeSwap") kept = null;
+    if (at === document.body || target === at || !target?.contains(at)) return;
+    const signed = sign(at);
+    const nth = alike(target, at.tagName, signed).indexOf(at);
+    kept = { place: target.id, tag: at.tagName, signed, nth };
+  };
+  const back = () => {
+    if (!kept || document.activeElement !== document.body) return;
+    const place = document.getElementById(kept.place) ?? document.body;
+    alike(place, kept.tag, kept.signed)[kept.nth]?.focus({ preventScroll: true });
+    kept = null;
+  };
+  for (const name of ["htmx:beforeSwap", "htmx:oobBeforeSwap"]) document.addEventListener(name, keep);
+  for (const name of ["htmx:afterSwap", "htmx:oobAfterSwap"]) document.addEventListener(name, back);
 
   // ---------- notices: good news leave by themselves, all others stay until they are dismissed ----------
   const LEAVES_AFTER = 8000;

@@ -109,6 +109,23 @@ def tenants_of(user: User) -> list[Access]:
     return [Access(membership.tenant, membership.role, user) for membership in memberships]
 
 
+def closed_tenants_of(user: User) -> list[Tenant]:
+    """Tenants that are closed and that a person owned to the end, by name: their receipts stay."""
+    owned = Membership.objects.filter(
+        user=user, role=Membership.Role.OWNER, tenant__state=Tenant.State.CLOSED
+    )
+    return [one.tenant for one in owned.select_related("tenant").order_by("tenant__name")]
+
+
+def closed_tenant_for(user: User | AnonymousUser, slug: str) -> Tenant:
+    """A closed tenant for who owned it to the end, or 404: to all others it is gone."""
+    found = closed_tenants_of(user) if isinstance(user, User) else []
+    tenant = next((one for one in found if one.slug == slug), None)
+    if tenant is None:
+        raise Http404
+    return tenant
+
+
 def platform_of(user: User) -> PlatformAccess:
     """What a person is for the platform; without any role too."""
     roles = PlatformRole.objects.filter(user=user).values_list("role", flat=True)

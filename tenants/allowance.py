@@ -50,10 +50,11 @@ def promise_turn(tenant: Tenant, *, request_id: str, now: datetime) -> None:
 def allowance(tenant: Tenant, *, outside: Iterable[Line] = ()) -> TenantAllowance:
     """What the cluster should let this tenant have; the same number of queries for any tenant.
 
-    `outside` are lines for what Berth did not make; with them the quotas of several namespaces that
-    draw on one limit add up to it. A tenant that is closing may use no class; its quotas stay.
+    Namespaces that leave the tenant are not among them. `outside` are lines for what Berth did not
+    make; with them the quotas of several namespaces that draw on one limit add up to it. A tenant
+    that is closing may use no class; its quotas stay.
     """
-    names = list(tenant.namespaces.values_list("name", flat=True))
+    names = list(tenant.namespaces.filter(leaving_at=None).values_list("name", flat=True))
     limits, lines = limits_of(tenant), (*sums_of(tenant), *outside)
     borrowed: dict[tuple[str, str], Decimal] = {}
     grants = Grant.objects.filter(

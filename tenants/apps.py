@@ -7,3 +7,8 @@ from django.apps import AppConfig
 
 class TenantsConfig(AppConfig):
     name = "tenants"
+
+    def ready(self) -> None:
+        from tenants.secondfactor import listen
+
+        listen()

@@ -184,9 +184,37 @@ def expire_due(now: datetime) -> int:
     return ended
 
 
+def end_all(tenant: Tenant, *, request_id: str, now: datetime) -> list[str]:
+    """Ends what a tenant that is being closed gave, took, or offers; returns which.
+
+    Each in its own transaction, for it locks the tenants of both sides. What runs by them stays
+    until it is released, as with `revoke`.
+    """
+    open_ones = Grant.objects.filter(state__in=[State.OFFERED, State.ACCEPTED])
+    ended = []
+    for grant in open_ones.filter(Q(giver=tenant) | Q(taker=tenant)).order_by("pk"):
+        with transaction.atomic():
+            fresh = _locked(grant)
+            if fresh.state in {State.OFFERED, State.ACCEPTED}:
+                _end(fresh, State.REVOKED, request_id, now, None)
+                ended.append(fresh.public_id)
+    return ended
+
+
+def ended_since(tenant: Tenant, moment: datetime) -> list[str]:
+    """Public ids of a tenant's grants, on either side, that ended then or later."""
+    mine = Grant.objects.filter(Q(giver=tenant) | Q(taker=tenant), ended_at__gte=moment)
+    return list(mine.order_by("pk").values_list("public_id", flat=True))
+
+
 def usable(tenant: Tenant, template: str, now: datetime) -> QuerySet[Grant]:
     """Grants with which a tenant may ask for a template now."""
     return _in_force(tenant, now).filter(template=template)
+
+
+def usable_templates(tenant: Tenant, now: datetime) -> frozenset[str]:
+    """Slugs of the templates of which a tenant was lent something that it may use now."""
+    return frozenset(_in_force(tenant, now).values_list("template", flat=True))
 
 
 def usable_by_id(tenant: Tenant, public_id: str, now: datetime) -> Grant | None:
@@ -286,18 +314,23 @@ def _not_a_name(namespace: str) -> str:
 
 
 def _for_taker(access: Access, public_id: str, now: datetime) -> Grant:
-    """An open offer to this tenant, locked; the giver's tenant too."""
+    """An open offer to this tenant, locked, with both tenants: neither closes meanwhile, and the
+    namespace does not leave.
+    """
     found = find(access, public_id)
     if found.giver_id == access.tenant.pk:
         raise Http404
     access.require(Act.GRANT)
+    sides = lock(found.giver, access.tenant).values()
     grant = _locked(found)
     if grant.state != State.OFFERED:
         raise GrantEnded(f"It was {grant.state} already.")
     if grant.ends_at <= now:
         raise GrantEnded("Its time is over.")
-    if access.tenant.state != Tenant.State.ACTIVE or grant.giver.state != Tenant.State.ACTIVE:
+    if any(side.state != Tenant.State.ACTIVE for side in sides):
         raise GrantEnded("One of the two tenants is being closed.")
+    if not access.tenant.namespaces.filter(name=grant.namespace, leaving_at=None).exists():
+        raise GrantEnded(f"The namespace {grant.namespace} leaves {access.tenant.name}.")
     return grant
 
 

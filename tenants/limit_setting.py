@@ -19,13 +19,13 @@ from portal.approvals.rules import DecidedBy, Effect
 from portal.approvals.rules import Line as Change
 from portal.approvals.rules import State as ApprovalState
 from portal.audit.record import record
-from portal.errors import Invalid
+from portal.errors import Invalid, NotPermitted
 from portal.outbox import lines as outbox
 from tenants.access import Access, PlatformAccess
 from tenants.allowance import promise_turn
 from tenants.budget import lock, plain, tell_pages
 from tenants.limits import ANY_CLASS, ZERO, Measure, Strip, What, strip, too_much_shared
-from tenants.models import Limit, LimitWish, Share, Tenant
+from tenants.models import Limit, LimitWish, PlatformRole, Share, Tenant
 from tenants.policy import Act, PlatformAct
 from tenants.sums import sums_of
 
@@ -45,9 +45,15 @@ def set_limit(
     request_id: str,
     now: datetime,
 ) -> Limit:
-    """The platform sets a limit; None allows without one. Raises `Invalid`, `NotPermitted`."""
+    """The platform sets a limit; None allows without one.
+
+    Raises `Invalid`, `NotPermitted` (OWN_TENANT: an approver would raise a limit of their own).
+    """
     platform.require(PlatformAct.SET_LIMITS)
     tenant = lock(tenant)[tenant.pk]
+    row = _row(tenant, what)
+    if row is None or (row.amount is not None and (amount is None or amount > row.amount)):
+        _not_ones_own(platform, tenant)
     return _set(tenant, what, amount, person=platform.user.person, request_id=request_id, now=now)
 
 
@@ -57,13 +63,15 @@ def remove_limit(
 ) -> None:
     """Takes the row away: a class is then not allowed, claims and capacities are not limited.
 
-    What is in use stays. Doing it twice is fine. Raises `NotPermitted`.
+    What is in use stays. Doing it twice is fine. Raises `NotPermitted` as `set_limit` does.
     """
     platform.require(PlatformAct.SET_LIMITS)
     tenant = lock(tenant)[tenant.pk]
     row = _row(tenant, what)
     if row is None:
         return
+    if what.measure is not Measure.DEVICES:
+        _not_ones_own(platform, tenant)
     before = words(row.amount)
     row.delete()
     record(
@@ -234,6 +242,21 @@ def words(amount: Decimal | None) -> str:
 def standing(row: Limit | None) -> str:
     """What holds without and with a row."""
     return "none" if row is None else words(row.amount)
+
+
+def _not_ones_own(platform: PlatformAccess, tenant: Tenant) -> None:
+    """Approvers raise no limit of a tenant that they belong to: else nobody would decide on it.
+
+    Admins may, for there may be nobody else; the audit says who it was.
+    """
+    if PlatformRole.Role.ADMIN in platform.roles:
+        return
+    if tenant.memberships.filter(user=platform.user).exists():
+        raise NotPermitted(
+            f"You belong to {tenant.name}, and nobody raises their own limits. An owner asks for "
+            "it on the limit's page, and somebody else decides.",
+            code="OWN_TENANT",
+        )
 
 
 def _set(

@@ -155,6 +155,23 @@ def revoke_invitation(*, access: Access, prefix: str, now: datetime, request_id:
 
 
 @transaction.atomic
+def revoke_all(tenant: Tenant, *, now: datetime, request_id: str) -> list[str]:
+    """Takes back every open invitation to a tenant that is closed; returns their prefixes."""
+    open_ones = Invitation.objects.filter(tenant=tenant, accepted_at=None, revoked_at=None)
+    prefixes = list(open_ones.order_by("prefix").values_list("prefix", flat=True))
+    Invitation.objects.filter(prefix__in=prefixes, accepted_at=None).update(revoked_at=now)
+    for prefix in prefixes:
+        record(
+            action="member.invitation_revoked",
+            subject=f"invitation {prefix}",
+            request_id=request_id,
+            at=now,
+            tenant=tenant.slug,
+        )
+    return prefixes
+
+
+@transaction.atomic
 def change_role(
     *, access: Access, username: str, role: str, now: datetime, request_id: str
 ) -> Membership:

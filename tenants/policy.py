@@ -19,6 +19,7 @@ class Scope(StrEnum):
     REQUEST = "request"
     OPERATE = "operate"
     ADMIN = "admin"
+    SIGNAL = "signal"
 
 
 class Act(StrEnum):
@@ -27,12 +28,16 @@ class Act(StrEnum):
     VIEW = "view"
     ASK = "ask for devices"
     RELEASE = "release devices"
+    EXTEND = "extend claims and write notes on them"
+    SHARE_VIEWS = "share saved views"
     MAKE_TOKEN = "make tokens"
     MANAGE_MEMBERS = "manage members"
     READ_AUDIT = "read the audit"
     ASK_LIMITS = "ask for other limits"
     SHARE_LIMITS = "share out limits"
     GRANT = "offer and accept grants"
+    ASK_CLOSING = "ask for the tenant to be closed"
+    SIGNAL = "tell of training runs"
 
 
 class PlatformAct(StrEnum):
@@ -42,11 +47,28 @@ class PlatformAct(StrEnum):
     READ_AUDIT = "read the whole audit"
     DECIDE = "decide what is left to approvers"
     FREEZE = "freeze and lift freezes"
+    ROUTE = "set the paths of new work"
+    WRITE_TEMPLATES = "write, show and retire templates"
     RUN_TENANTS = "make and close tenants, adopt namespaces"
     SET_LIMITS = "set limits of tenants"
+    SHARE_VIEWS = "share saved views"
     GIVE_ROLES = "give platform roles"
     MAP_GROUPS = "map groups to roles"
+    RUN_ACCOUNTS = "make and close accounts, let people in again"
+    RUN_ALERTS = "say where alerts are told, and silence them"
+    CLEAN_UP = "keep or clean up leaks"
+    RUN_POOLS = "define node pools"
+    CONVERT = "convert nodes, and turn them back"
+    DRILL = "run drills"
+    COLLECT_EVIDENCE = "collect evidence"
+    READ_EVIDENCE = "download evidence"
+    MAKE_ROOM = "make room for requests that wait"
+    ISOLATE = "close nodes and devices that fail, and open them again"
+    LET_ISOLATE = "let Berth close what fails without asking"
     VIEW_AS = "view the portal as a tenant"
+    ASSUME = "say how features of the cluster are set"
+    EXAMINE = "let the doctor look"
+    SIGNAL = "tell of training runs of all tenants"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +87,16 @@ MAY: dict[Act, Rule] = {
     Act.VIEW: _rule("viewer member owner", Scope.READ),
     Act.ASK: _rule("member owner", Scope.REQUEST),
     Act.RELEASE: _rule("member owner", Scope.REQUEST),
+    Act.EXTEND: _rule("member owner", Scope.REQUEST),
+    Act.SHARE_VIEWS: _rule("member owner", Scope.REQUEST),
     Act.MAKE_TOKEN: _rule("member owner", None),
     Act.MANAGE_MEMBERS: _rule("owner", Scope.ADMIN),
     Act.READ_AUDIT: _rule("owner", Scope.READ),
     Act.ASK_LIMITS: _rule("owner", Scope.OPERATE),
     Act.SHARE_LIMITS: _rule("owner", Scope.OPERATE),
     Act.GRANT: _rule("owner", Scope.OPERATE),
+    Act.ASK_CLOSING: _rule("owner", Scope.ADMIN),
+    Act.SIGNAL: _rule("member owner", Scope.SIGNAL),
 }
 
 MAY_ON_PLATFORM: dict[PlatformAct, Rule] = {
@@ -78,11 +104,28 @@ MAY_ON_PLATFORM: dict[PlatformAct, Rule] = {
     PlatformAct.READ_AUDIT: _rule("auditor admin", Scope.READ),
     PlatformAct.DECIDE: _rule("approver", None),
     PlatformAct.FREEZE: _rule("operator admin", Scope.OPERATE),
+    PlatformAct.ROUTE: _rule("operator admin", Scope.OPERATE),
+    PlatformAct.WRITE_TEMPLATES: _rule("operator admin", Scope.OPERATE),
     PlatformAct.RUN_TENANTS: _rule("admin", Scope.ADMIN),
     PlatformAct.SET_LIMITS: _rule("approver admin", Scope.OPERATE),
+    PlatformAct.SHARE_VIEWS: _rule("operator approver admin", Scope.OPERATE),
     PlatformAct.GIVE_ROLES: _rule("admin", Scope.ADMIN),
     PlatformAct.MAP_GROUPS: _rule("admin", Scope.ADMIN),
+    PlatformAct.RUN_ACCOUNTS: _rule("admin", Scope.ADMIN),
+    PlatformAct.RUN_ALERTS: _rule("operator admin", Scope.OPERATE),
+    PlatformAct.CLEAN_UP: _rule("operator admin", Scope.OPERATE),
+    PlatformAct.RUN_POOLS: _rule("operator admin", Scope.OPERATE),
+    PlatformAct.CONVERT: _rule("operator admin", Scope.OPERATE),
+    PlatformAct.DRILL: _rule("operator admin", Scope.OPERATE),
+    PlatformAct.COLLECT_EVIDENCE: _rule("auditor operator admin", Scope.OPERATE),
+    PlatformAct.READ_EVIDENCE: _rule("auditor operator admin", Scope.READ),
+    PlatformAct.MAKE_ROOM: _rule("operator admin", Scope.OPERATE),
+    PlatformAct.ISOLATE: _rule("operator admin", Scope.OPERATE),
+    PlatformAct.LET_ISOLATE: _rule("admin", Scope.ADMIN),
     PlatformAct.VIEW_AS: _rule("admin", None),
+    PlatformAct.ASSUME: _rule("admin", Scope.ADMIN),
+    PlatformAct.EXAMINE: _rule("operator admin", Scope.OPERATE),
+    PlatformAct.SIGNAL: _rule("operator admin", Scope.SIGNAL),
 }
 
 

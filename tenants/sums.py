@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from typing import Any
 
-from django.db.models import F, Q, QuerySet, Sum
+from django.db.models import F, Q, QuerySet, Sum, Value
 
 from tenants.limits import ZERO, Kind, Limits, Line, Measure, What, devices_of
 from tenants.models import BudgetLine, Grant, Tenant
@@ -48,7 +49,7 @@ def used_of(grants: Iterable[int]) -> dict[int, Decimal]:
 def lines_of(tenant: Tenant) -> tuple[Line, ...]:
     """Every line that the database knows, the asks that still wait among them as requests.
 
-    Two queries. Which asks wait for devices only floor 2 knows (`devices.spending`).
+    Two queries. Which asks wait for devices only floor 2 knows (`devices.tenancy.spending`).
     """
     rows = list(open_lines(tenant).annotate(lends=Q(grant__giver=tenant)))
     used: dict[int | None, Decimal] = {}
@@ -68,12 +69,18 @@ def lines_of(tenant: Tenant) -> tuple[Line, ...]:
     return (*taken, *_not_used_yet(lent(tenant), used))
 
 
-def sums_of(tenant: Tenant) -> tuple[Line, ...]:
-    """The same as `lines_of`, added up by measure, namespace and grant; two queries."""
+def sums_of(tenant: Tenant, *, waiting: QuerySet[Any] | None = None) -> tuple[Line, ...]:
+    """The same as `lines_of`, added up by measure, namespace and grant; two queries.
+
+    `waiting` finds the sources of asks that still wait for devices: their part is held.
+    """
     rows = list(
         open_lines(tenant)
-        .annotate(lends=Q(grant__giver=tenant))
-        .values("measure", "device_class", "capacity", "namespace", "grant", "lends")
+        .annotate(
+            lends=Q(grant__giver=tenant),
+            waits=Q(source__in=waiting) if waiting is not None else Value(False),
+        )
+        .values("measure", "device_class", "capacity", "namespace", "grant", "lends", "waits")
         .annotate(total=Sum("amount"))
         .order_by()
     )
@@ -83,7 +90,7 @@ def sums_of(tenant: Tenant) -> tuple[Line, ...]:
             used[row["grant"]] = used.get(row["grant"], ZERO) + row["total"]
     taken = [
         Line(
-            Kind.GRANT if row["lends"] else Kind.REQUEST,
+            Kind.GRANT if row["lends"] else Kind.HOLD if row["waits"] else Kind.REQUEST,
             What(Measure(row["measure"]), row["device_class"], row["capacity"]),
             row["total"],
             row["namespace"],

@@ -17,15 +17,15 @@ from portal.addresses import within
 from portal.audit.record import record
 from portal.errors import Invalid, NotPermitted
 from tenants.access import Access, PlatformAccess
-from tenants.models import ApiToken, User
+from tenants.models import ApiToken, Tenant, User
 from tenants.policy import Act, Scope
 
 SCHEME = "berth"
 LONGEST_LIFE = timedelta(days=366)
 USED_STAMP_EVERY = timedelta(minutes=1)
 MOST_NETWORKS = 20
-OF_TENANTS = frozenset({Scope.READ, Scope.REQUEST, Scope.OPERATE, Scope.ADMIN})
-OF_PLATFORM = frozenset({Scope.READ, Scope.OPERATE, Scope.ADMIN})
+OF_TENANTS = frozenset({Scope.READ, Scope.REQUEST, Scope.OPERATE, Scope.ADMIN, Scope.SIGNAL})
+OF_PLATFORM = frozenset({Scope.READ, Scope.OPERATE, Scope.ADMIN, Scope.SIGNAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,13 @@ def make_token(
     now: datetime,
     request_id: str,
     networks: Sequence[str] = (),
+    dry_run_first: bool = False,
 ) -> NewToken:
     """Makes a token for one tenant, or for the platform.
 
-    It acts for its person: what they may not do, it may not either, now and later. Raises `Invalid`
-    (name, scopes, networks, expires_at) and `NotPermitted`.
+    It acts for its person: what they may not do, it may not either, now and later. With
+    `dry_run_first` it does nothing that it has not rehearsed. Raises `Invalid` (name, scopes,
+    networks, expires_at) and `NotPermitted`.
     """
     tenant = access.tenant if isinstance(access, Access) else None
     if isinstance(access, Access):
@@ -64,7 +66,8 @@ def make_token(
     if not name.strip():
         wrong["name"] = "Give it a name that tells where it will be used."
     if not scopes or not set(scopes) <= known:
-        wrong["scopes"] = f"Choose from {', '.join(sorted(known))}."
+        listed = "; ".join(f"{one.label} ({one})" for one in ApiToken.Scope if one in known)
+        wrong["scopes"] = f"A token for {'a tenant' if tenant else 'the platform'} may: {listed}."
     if not now < expires_at <= now + LONGEST_LIFE:
         wrong["expires_at"] = f"Choose a time in the next {LONGEST_LIFE.days} days."
     ranges: list[str] = []
@@ -85,6 +88,7 @@ def make_token(
         digest=digest_of(secret),
         scopes=sorted(set(scopes)),
         networks=ranges,
+        dry_run_first=dry_run_first,
         created_at=now,
         expires_at=expires_at,
     )
@@ -95,7 +99,12 @@ def make_token(
         at=now,
         person=access.user.person,
         tenant=tenant.slug if tenant else "",
-        facts={"scopes": row.scopes, "networks": ranges, "expires_at": expires_at.isoformat()},
+        facts={
+            "scopes": row.scopes,
+            "networks": ranges,
+            "dry_run_first": dry_run_first,
+            "expires_at": expires_at.isoformat(),
+        },
     )
     return NewToken(row, f"{SCHEME}_{prefix}_{secret}")
 
@@ -147,6 +156,23 @@ def revoke_token(*, user: User, prefix: str, now: datetime, request_id: str) -> 
             person=user.person,
             tenant=token.tenant.slug if token.tenant else "",
         )
+
+
+@transaction.atomic
+def revoke_all(tenant: Tenant, *, now: datetime, request_id: str) -> list[str]:
+    """Revokes every token for a tenant that is closed; returns their prefixes."""
+    live = ApiToken.objects.filter(tenant=tenant, revoked_at=None)
+    prefixes = list(live.order_by("prefix").values_list("prefix", flat=True))
+    ApiToken.objects.filter(prefix__in=prefixes, revoked_at=None).update(revoked_at=now)
+    for prefix in prefixes:
+        record(
+            action="token.revoked",
+            subject=f"token {prefix}",
+            request_id=request_id,
+            at=now,
+            tenant=tenant.slug,
+        )
+    return prefixes
 
 
 def digest_of(secret: str) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 from pytest_django import Settings
 
-from tests.playground.plane import plane, plane_136, plane_137, start_plane
+from tests.playground import resting
+from tests.playground.planes import plane, plane_136, plane_137, start_plane
 from tests.playground.realnode import (
     real_ground,
     real_node,
@@ -42,6 +43,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-golden", action="store_true", help="rewrite the golden files")
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    resting.note(session.items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    resting.only_for(item)
+    return (yield)
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(
     django_db_modify_db_settings_parallel_suffix: None, servers: None
@@ -58,7 +69,7 @@ def quick_passwords(settings: Settings) -> None:
 @pytest.fixture(autouse=True)
 def nothing_warm() -> None:
     """Each test has a mirror of its own; what a process keeps of one must not reach the next."""
-    from devices.warm import forget
+    from devices.forecasts.warm import forget
 
     forget()
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from devices.claims import request_claim
+from devices.asks.claims import request_claim
 from devices.models import Claim, ClaimTemplate, TemplateVersion
 from tenants.access import Access, tenant_for
 from tenants.models import Limit, Membership, Tenant, TenantNamespace, User
@@ -89,4 +89,6 @@ def make_claim(access: Access, version: TemplateVersion | None = None, **asked: 
         now=asked.pop("now", NOON),
         at_once=asked.pop("at_once", 1),
         grant=asked.pop("grant", ""),
+        days=asked.pop("days", None),
+        note=asked.pop("note", ""),
     )

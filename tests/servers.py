@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from playground.processes import look_up
-from playground.services import Services
-from playground.supervisor import clear_leftovers
+from playground.running.processes import look_up
+from playground.running.services import Services
+from playground.running.supervisor import clear_leftovers
 
 os.environ.setdefault("SECRET_KEY", "only-for-tests-" + "x" * 50)
 os.environ.setdefault("HTTPS", "false")

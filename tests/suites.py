@@ -15,6 +15,9 @@ KINDS = ("rules", "app", "contract", "journeys")
 RULES = (
     "tests/devices/dra",
     "tests/migrationplan/test_wave.py",
+    "tests/migrationplan/test_wave_always.py",
+    "tests/migrationplan/test_windows.py",
+    "tests/migrationplan/test_schedule.py",
     "tests/migrationplan/test_node.py",
     "tests/migrationplan/test_gates.py",
     "tests/migrationplan/test_survey.py",

@@ -9,8 +9,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from devices.limit_rows import exact
-from devices.spending import Budget, read_amount
+from devices.tenancy.limit_rows import exact
+from devices.tenancy.spending import Budget, read_amount
 from tenants.limits import Line, Measure, Strip, What, bound_of
 from tenants.models import Grant, Limit, LimitWish
 
@@ -128,7 +128,7 @@ class GrantOut(serializers.ModelSerializer[Grant]):
 
     id = serializers.CharField(source="public_id")
     giver = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
-    taker = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
+    taker = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
     used = serializers.SerializerMethodField()
 
     class Meta:

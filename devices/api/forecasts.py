@@ -13,16 +13,18 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from devices.api.routes import PATHS
 from devices.api.versions import approved_or_invalid
-from devices.claimfacts import PodTimes, pod_times
+from devices.asks.claimfacts import PodTimes, pod_times
+from devices.asks.history import Usual
 from devices.dra.lifecycle import State
 from devices.dra.quantity import QuantityError, parse
-from devices.dra.template import BadValue, answers
-from devices.forecast import advise, hit_rate, pending, routed
-from devices.history import Usual
+from devices.dra.templates import BadValue, answers
+from devices.forecasts.forecast import advise, hit_rate, pending
+from devices.forecasts.telling import evidence, next_step, told, waiting
+from devices.forecasts.whatif import CPU, MEMORY, Outlook
 from devices.models import Claim
-from devices.telling import evidence, next_step, told, waiting
-from devices.whatif import CPU, MEMORY, Outlook
+from devices.routing.paths import routed
 from portal.errors import Invalid
 from tenants.api.base import TenantView
 from tenants.models import Tenant
@@ -105,7 +107,7 @@ class UsualOut(serializers.Serializer):
     p95 = serializers.FloatField(allow_null=True)
 
 
-class AlternativeOut(serializers.Serializer):
+class WhatIfAlternativeOut(serializers.Serializer):
     """Other answers with which it fits now."""
 
     values = serializers.DictField(child=serializers.JSONField())
@@ -117,7 +119,7 @@ class AlternativeOut(serializers.Serializer):
 class RouteOut(serializers.Serializer):
     """Which path new work takes, and the extended resources that say the same."""
 
-    path = serializers.ChoiceField(choices=["claim", "plugin", "extended"])
+    path = serializers.ChoiceField(choices=PATHS)
     why = serializers.CharField()
     resources = serializers.DictField(child=serializers.IntegerField())
 
@@ -127,7 +129,7 @@ class WhatIfOut(serializers.Serializer):
 
     cluster = serializers.CharField()
     outlook = OutlookOut(allow_null=True)
-    alternatives = AlternativeOut(many=True)
+    alternatives = WhatIfAlternativeOut(many=True)
     usual_wait = UsualOut()
     route = RouteOut()
     hit_rate = serializers.FloatField(allow_null=True)
@@ -157,6 +159,7 @@ class WhatIf(TenantView):
     """What would come of an ask."""
 
     noun = "claims"
+    asks_only = True
 
     @extend_schema(operation_id="what_if", request=WhatIfIn, responses=WhatIfOut)
     def post(self, request: Request, slug: str) -> Response:
@@ -165,12 +168,12 @@ class WhatIf(TenantView):
         body = WhatIfIn(data=request.data)
         body.is_valid(raise_exception=True)
         asked = body.validated_data
-        version = approved_or_invalid(asked["template"])
+        version = approved_or_invalid(access.tenant, asked["template"])
         template = version.read()
         wrong: dict[str, str] = {}
         values: Mapping[str, Any] = {}
         try:
-            values = answers(template, asked["values"])
+            values = answers(template, asked["values"], tenant=access.tenant.slug)
         except BadValue as bad:
             wrong |= {f"values.{name}": text for name, text in bad.fields.items()}
         names = namespaces_of(access.tenant)
@@ -195,7 +198,8 @@ class WhatIf(TenantView):
             memory=asked["memory"],
             now=timezone.now(),
         )
-        path, rate = routed(advice.asked), hit_rate(timezone.now())
+        path = routed(advice.asked, version.template.slug, timezone.now())
+        rate = hit_rate(timezone.now())
         found = advice.found
         return Response(
             {

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from devices.freezes import LONGEST_REASON, LONGEST_TARGET, freeze, frozen_for, lift
 from devices.models import Freeze
+from devices.tenancy.freezes import LONGEST_REASON, LONGEST_TARGET, freeze, frozen_for, lift
 from portal.api.idempotency import once
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, PlatformView, TenantView
@@ -21,19 +21,26 @@ OPERATE = ApiToken.Scope.OPERATE
 
 
 class FreezeIn(serializers.Serializer):
-    """What to freeze. `target` is a class's name or a tenant's slug; empty for `all`."""
+    """What to freeze. `target` is the name of a class or a driver, or the slug of a tenant or a
+    node pool (`pool`, and `change` for driver changes); empty for `all`. `path` closes only those
+    nodes of a node pool that take it. Only freezes of requests may be `strict`.
+    """
 
     scope = serializers.ChoiceField(choices=Freeze.Scope.choices)
     target = serializers.CharField(max_length=LONGEST_TARGET, allow_blank=True, default="")
+    path = serializers.ChoiceField(choices=Freeze.Path.choices, allow_blank=True, default="")
     strict = serializers.BooleanField(default=False)
     reason = serializers.CharField(max_length=LONGEST_REASON)
     until = serializers.DateTimeField(allow_null=True, default=None)
 
 
 class FreezeOut(serializers.ModelSerializer[Freeze]):
-    """One freeze. `end` is empty while it is in force, else `lifted` or `expired`."""
+    """One freeze. `end` is empty while it is in force, else `lifted`, `expired` or `done`. Of a
+    node pool or driver `held` says how far the cluster holds it; null: nothing is to be closed.
+    """
 
     id = serializers.CharField(source="public_id")
+    held = serializers.CharField(source="hold.words", default=None, allow_null=True)
 
     class Meta:
         model = Freeze
@@ -41,12 +48,14 @@ class FreezeOut(serializers.ModelSerializer[Freeze]):
             "id",
             "scope",
             "target",
+            "path",
             "strict",
             "reason",
             "frozen_at",
             "until",
             "ended_at",
             "end",
+            "held",
         )
 
 
@@ -67,7 +76,7 @@ class Freezes(PlatformView):
     def get(self, request: Request) -> Response:
         """Newest first, page by page."""
         self.platform().require(PlatformAct.SEE)
-        rows = Freeze.objects.all()
+        rows = Freeze.objects.select_related("hold")
         if request.query_params.get("standing") == "true":
             rows = rows.standing(timezone.now())
         return self.page(rows, FreezeOut)
@@ -101,7 +110,7 @@ class OneFreeze(PlatformView):
     def get(self, request: Request, public_id: str) -> Response:
         """What is frozen, why, and until when."""
         self.platform().require(PlatformAct.SEE)
-        found = Freeze.objects.filter(public_id=public_id).first()
+        found = Freeze.objects.select_related("hold").filter(public_id=public_id).first()
         if found is None:
             raise Http404
         return Response(FreezeOut(found).data)

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from devices.api.budget_shapes import GrantDetailOut, GrantIn, GrantOut
-from devices.lending import touched, wrong_terms
+from devices.tenancy.lending import touched, wrong_terms
 from portal.api.etags import check_match, etag
 from portal.api.idempotency import once
 from portal.api.paging import CursorPaging
@@ -63,7 +63,7 @@ class Grants(TenantView):
         terms, now = body.validated_data, timezone.now()
 
         def act() -> Response:
-            if wrong := wrong_terms(terms["template"], terms["device_class"]):
+            if wrong := wrong_terms(access.tenant, terms["template"], terms["device_class"]):
                 raise Invalid("Nothing was offered.", fields=wrong)
             made = verbs.offer(access=access, **terms, request_id=request_id_of(request), now=now)
             where = reverse("api:grant", args=[slug, made.public_id])

@@ -22,13 +22,13 @@ from devices.api.budget_shapes import (
     limit_out,
     line_out,
 )
-from devices.spending import Budget, budget_of, capacity_effects
+from devices.tenancy.spending import Budget, budget_of, capacity_effects, lines_behind
 from portal.api.etags import check_match, etag
 from portal.api.idempotency import once
 from portal.request_ids import request_id_of
-from tenants.api.base import KEY, MATCH, PlatformView, TenantView
+from tenants.api.base import KEY, MATCH, PAGED, PlatformView, TenantView
 from tenants.limit_setting import ask_for_limit, remove_limit, set_limit, share_out
-from tenants.limits import What, strip
+from tenants.limits import Line, What, strip
 from tenants.models import ApiToken, Limit, LimitWish, Tenant
 from tenants.policy import PlatformAct
 
@@ -52,15 +52,17 @@ class LimitLines(TenantView):
     """The lines behind the figures of one limit."""
 
     @extend_schema(
-        operation_id="list_limit_lines", parameters=WHICH, responses=BudgetLineOut(many=True)
+        operation_id="list_limit_lines",
+        parameters=[*WHICH, *PAGED],
+        responses=BudgetLineOut(many=True),
     )
     def get(self, request: Request, slug: str) -> Response:
-        """They add up to used, reserved and granted."""
+        """They add up to used, reserved and granted; page by page, by kind, namespace, source."""
         access = self.access(slug)
         which = WhatIn(data=request.query_params.dict())
         which.is_valid(raise_exception=True)
-        lines = budget_of(access.tenant, timezone.now()).of(which.what())
-        return Response([line_out(line) for line in lines])
+        lines = lines_behind(access.tenant, which.what(), timezone.now())
+        return self.list_page(lines, key_of, line_out)
 
 
 class LimitWishes(TenantView):
@@ -104,6 +106,8 @@ class LimitWishes(TenantView):
 class LimitShares(TenantView):
     """How a limit is shared out over namespaces."""
 
+    compares_itself = True
+
     @extend_schema(
         operation_id="share_limit_out",
         request=SharesIn,
@@ -133,6 +137,8 @@ class LimitShares(TenantView):
 
 class PlatformLimits(PlatformView):
     """A tenant's limits as the platform sets them."""
+
+    compares_itself = True
 
     @extend_schema(operation_id="list_limits_of_tenant", responses=LimitsOut)
     def get(self, request: Request, slug: str) -> Response:
@@ -183,6 +189,11 @@ class PlatformLimits(PlatformView):
             now=timezone.now(),
         )
         return Response(status=204)
+
+
+def key_of(line: Line) -> tuple[str, ...]:
+    """What tells one line of a limit from the others."""
+    return line.kind.value, line.namespace, line.source
 
 
 def _rows(tenant: Tenant) -> dict[What, Limit]:

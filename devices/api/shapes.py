@@ -9,8 +9,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from devices.api.forecasts import OutlookOut, PodStagesOut, explanation_json, stages_json
-from devices.dra.template import Choice, Count, Parameter, Switch
-from devices.models import Claim, ClaimEvent, TemplateVersion
+from devices.asks.tries import tries_of
+from devices.authoring.succession import successions
+from devices.models import Claim, ClaimEvent
+from devices.runbooks import address_of
+
+#: Lines of its history that a claim comes with.
+NEWEST = 50
 
 
 class ClaimIn(serializers.Serializer):
@@ -28,6 +33,15 @@ class ClaimIn(serializers.Serializer):
     )
     grant = serializers.CharField(
         default="", allow_blank=True, help_text="Id of a grant that pays for it."
+    )
+    days = serializers.IntegerField(
+        default=None,
+        allow_null=True,
+        help_text="Berth releases it after so many days unless it is extended; null: after the "
+        "longest time that template and tenant allow, or never.",
+    )
+    note = serializers.CharField(
+        default="", allow_blank=True, help_text="What it is for; its tenant reads it."
     )
 
 
@@ -63,15 +77,21 @@ class ClaimOut(serializers.ModelSerializer[Claim]):
     kind = serializers.SerializerMethodField(help_text="The object in the cluster.")
     devices = PlacedOut(source="placed", many=True)
     pods = PodOut(many=True)
+    runbook = serializers.SerializerMethodField(help_text="Where the code's page is, if any.")
 
     class Meta:
         model = Claim
         fields = [
             "id", "name", "tenant", "namespace", "template", "template_version", "values", "words",
-            "at_once", "kind", "object_name", "state", "since", "code", "why", "devices", "node",
-            "pods", "requested_at", "released_at", "request_id", "revision",
+            "at_once", "kind", "object_name", "state", "since", "code", "why", "runbook", "devices",
+            "node",
+            "pods", "path", "resources", "route_why", "requested_at", "expires_at", "released_at",
+            "note", "request_id", "revision",
         ]  # fmt: skip
         read_only_fields = fields
+
+    def get_runbook(self, claim: Claim) -> str:
+        return address_of(claim.code)
 
     def get_kind(self, claim: Claim) -> str:
         return "ResourceClaim" if claim.shape == "claim" else "ResourceClaimTemplate"
@@ -86,16 +106,47 @@ class EventOut(serializers.ModelSerializer[ClaimEvent]):
         read_only_fields = fields
 
 
+class TriesOut(serializers.Serializer):
+    """Berth's own tries that did not settle it, when it tries next, and failed preparations that
+    the kubelet repeats by itself.
+    """
+
+    attempts = serializers.IntegerField()
+    next_at = serializers.DateTimeField(allow_null=True)
+    preparations = serializers.IntegerField()
+
+
+class SuccessionOut(serializers.Serializer):
+    """What holders of an older or a retired version are told; what they have runs on."""
+
+    retired = serializers.BooleanField(help_text="Whether the template is offered no more.")
+    sentence = serializers.CharField()
+    words = serializers.CharField(help_text="Why, or what is new, in its author's words.")
+    template = serializers.CharField(
+        source="version.template.slug", allow_null=True, default=None, help_text="To ask for now."
+    )
+    template_version = serializers.IntegerField(
+        source="version.number", allow_null=True, default=None
+    )
+
+
 class ClaimDetailOut(ClaimOut):
     """An ask with its history (newest first), why it waits if it does, and its Pods' stages."""
 
-    events = EventOut(many=True)
+    events = serializers.SerializerMethodField()
     explanation = serializers.SerializerMethodField()
     stages = serializers.SerializerMethodField()
+    succession = serializers.SerializerMethodField()
+    tries = serializers.SerializerMethodField()
 
     class Meta(ClaimOut.Meta):
-        fields = [*ClaimOut.Meta.fields, "explanation", "stages", "events"]
+        fields = [*ClaimOut.Meta.fields, "explanation", "stages", "succession", "tries", "events"]
         read_only_fields = fields
+
+    @extend_schema_field(EventOut(many=True))
+    def get_events(self, claim: Claim) -> list[dict[str, Any]]:
+        """The newest ones; the operation on events has all."""
+        return list(EventOut(claim.events.all()[:NEWEST], many=True).data)
 
     @extend_schema_field(OutlookOut(allow_null=True))
     def get_explanation(self, claim: Claim) -> dict[str, Any] | None:
@@ -107,72 +158,16 @@ class ClaimDetailOut(ClaimOut):
         """The newest Pods first."""
         return stages_json(claim, timezone.now())
 
+    @extend_schema_field(TriesOut())
+    def get_tries(self, claim: Claim) -> dict[str, Any]:
+        """How often it was tried, and when next."""
+        return dict(TriesOut(tries_of(claim)).data)
 
-class OptionOut(serializers.Serializer):
-    """One answer to a choice."""
-
-    value = serializers.CharField()
-    label = serializers.CharField()  # type: ignore[assignment]
-    words = serializers.CharField()
-
-
-class ParameterOut(serializers.Serializer):
-    """One question of a template."""
-
-    name = serializers.CharField()
-    kind = serializers.ChoiceField(choices=["choice", "count", "switch"])
-    label = serializers.CharField()  # type: ignore[assignment]
-    help = serializers.CharField()
-    default = serializers.JSONField()
-    options = OptionOut(many=True)
-    minimum = serializers.IntegerField(allow_null=True)
-    maximum = serializers.IntegerField(allow_null=True)
-
-
-class TemplateOut(serializers.ModelSerializer[TemplateVersion]):
-    """What can be asked for."""
-
-    slug = serializers.SlugField(source="template.slug")
-    name = serializers.CharField(source="template.name")
-    words = serializers.CharField(source="template.words")
-    version = serializers.IntegerField(source="number")
-    parameters = serializers.SerializerMethodField()
-    device_classes = serializers.SerializerMethodField()
-
-    class Meta:
-        model = TemplateVersion
-        fields = ["slug", "name", "words", "version", "parameters", "device_classes"]
-        read_only_fields = fields
-
-    def get_parameters(self, version: TemplateVersion) -> list[dict[str, Any]]:
-        """One entry a question, in the order of the form."""
-        return [parameter_out(parameter) for parameter in version.read().parameters]
-
-    def get_device_classes(self, version: TemplateVersion) -> list[str]:
-        """Every class that some answer can lead to."""
-        return sorted(version.read().device_classes)
-
-
-def parameter_out(parameter: Parameter) -> dict[str, Any]:
-    """A parameter's JSON. CEL fragments are the author's business and stay inside."""
-    options = parameter.options if isinstance(parameter, Choice) else ()
-    bounds = (
-        (parameter.minimum, parameter.maximum) if isinstance(parameter, Count) else (None, None)
-    )
-    kinds = {Choice: "choice", Count: "count", Switch: "switch"}
-    return {
-        "name": parameter.name,
-        "kind": kinds[type(parameter)],
-        "label": parameter.label,
-        "help": parameter.help,
-        "default": parameter.default,
-        "options": [
-            {"value": option.value, "label": option.label, "words": option.words}
-            for option in options
-        ],
-        "minimum": bounds[0],
-        "maximum": bounds[1],
-    }
+    @extend_schema_field(SuccessionOut(allow_null=True))
+    def get_succession(self, claim: Claim) -> dict[str, Any] | None:
+        """What is offered in the place of its template's version; null where that is current."""
+        told = successions([claim], claim.tenant, timezone.now()).get(claim.pk)
+        return dict(SuccessionOut(told).data) if told else None
 
 
 class OfferOut(serializers.Serializer):

@@ -12,13 +12,16 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from devices.api.shapes import ClaimDetailOut, ClaimIn, ClaimOut, OfferOut, TemplateOut
+from devices.api.listing import FILTERS, asked_for
+from devices.api.shapes import ClaimDetailOut, ClaimIn, ClaimOut, OfferOut
+from devices.api.template_shapes import TemplateOut
 from devices.api.versions import approved_or_invalid
-from devices.catalogue import approved, offers_for
-from devices.claims import release_claim, request_claim
-from devices.dra.lifecycle import State
+from devices.asks.claimlist import refusals
+from devices.asks.claims import release_claim, request_claim
+from devices.asks.searches import search_of
+from devices.authoring.shown import shown_to
+from devices.catalogue.classes import offers_for
 from devices.models import Claim
-from devices.searches import search_of
 from portal.api.etags import check_match, etag
 from portal.api.idempotency import once
 from portal.request_ids import request_id_of
@@ -31,22 +34,14 @@ class Claims(TenantView):
     """The claims of a tenant."""
 
     noun = "claims"
+    refusals = staticmethod(refusals)
 
-    @extend_schema(
-        operation_id="list_claims",
-        parameters=[
-            OpenApiParameter("state", str, enum=[str(state) for state in State]),
-            OpenApiParameter("cursor", str),
-            OpenApiParameter("limit", int),
-        ],
-        responses=ClaimOut(many=True),
-    )
+    @extend_schema(operation_id="list_claims", parameters=FILTERS, responses=ClaimOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """Newest first, page by page."""
+        """Page by page, with the filters, orders and saved views of the portal's own list."""
         access = self.access(slug)
-        rows = Claim.objects.of(access.tenant).whole()
-        rows = self.in_state(rows, State)
-        return self.page(rows, ClaimOut)
+        rows, order = asked_for(request, access, Claim.objects.of(access.tenant))
+        return self.sorted_page(rows, order, ClaimOut)
 
     @extend_schema(
         operation_id="ask_for_devices",
@@ -64,7 +59,7 @@ class Claims(TenantView):
         def act() -> Response:
             claim = request_claim(
                 access=access,
-                version=approved_or_invalid(body.validated_data["template"]),
+                version=approved_or_invalid(access.tenant, body.validated_data["template"]),
                 namespace=body.validated_data["namespace"],
                 name=body.validated_data["name"],
                 values=body.validated_data["values"],
@@ -72,6 +67,8 @@ class Claims(TenantView):
                 now=now,
                 at_once=body.validated_data["at_once"],
                 grant=body.validated_data["grant"],
+                days=body.validated_data["days"],
+                note=body.validated_data["note"],
             )
             where = reverse("api:claim", args=[slug, claim.public_id])
             headers = {"Location": where, "ETag": etag(claim.revision)}
@@ -130,9 +127,10 @@ class Templates(TenantView):
 
     @extend_schema(operation_id="list_templates", responses=TemplateOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """Every approved template with its questions."""
-        self.access(slug)
-        return Response(TemplateOut(approved(), many=True).data)
+        """Every approved template that this tenant sees, with its questions."""
+        tenant = self.access(slug).tenant
+        versions = shown_to(tenant, timezone.now())
+        return Response(TemplateOut(versions, many=True, context={"tenant": tenant.slug}).data)
 
 
 class Offers(TenantView):
@@ -147,8 +145,8 @@ class Offers(TenantView):
     )
     def get(self, request: Request, slug: str) -> Response:
         """Device classes with their figures, as old as `seen_at` says."""
-        self.access(slug)
-        offers = offers_for(search_of(request.query_params))
+        tenant = self.access(slug).tenant
+        offers = offers_for(search_of(request.query_params), tenant=tenant)
         return Response(OfferOut(offers, many=True).data)
 
 

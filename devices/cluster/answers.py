@@ -13,6 +13,7 @@ import msgspec
 
 from devices.cluster.decoding import loads, readable
 from devices.cluster.gateway import (
+    BudgetSpent,
     Change,
     ClusterError,
     Conflict,
@@ -141,10 +142,18 @@ def _kind(code: int, status: Obj, message: str, tested: bool) -> type[ClusterErr
     if code == 404 and status:
         named = (status.get("details") or {}).get("name")
         return Missing if named else NotServed
-    # 3xx is a proxy or a login page; 429 is the server protecting itself.
+    if code == 429 and _by_budget(status):
+        return BudgetSpent
+    # 3xx is a proxy or a login page; any other 429 is the server protecting itself.
     if code == 429 or not 400 <= code < 500 or not status:
         return Unreachable
     return Rejected
+
+
+def _by_budget(status: Obj) -> bool:
+    """Whether a disruption budget refused an eviction."""
+    causes = (status.get("details") or {}).get("causes") or ()
+    return any(cause.get("reason") == "DisruptionBudget" for cause in causes)
 
 
 def _status(body: bytes) -> Obj:

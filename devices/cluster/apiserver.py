@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -30,8 +31,6 @@ from devices.cluster.kinds import KINDS
 
 # A served kind may appear or go with an upgrade; so long an old answer is good enough.
 DISCOVERY_SECONDS = 60.0
-# How often a list is begun anew when the history ran away under its pages.
-LIST_ATTEMPTS = 3
 
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
@@ -46,6 +45,8 @@ class Wire(Protocol):
     def send(self, method: str, path: str, *, doing: str, **request: Any) -> bytes: ...
 
     def lines(self, path: str, *, query: Mapping[str, str], doing: str) -> RawWatch: ...
+
+    def certificate_ends(self) -> datetime: ...
 
 
 class ApiServer:
@@ -168,6 +169,9 @@ class ApiServer:
             "utf-8", "replace"
         )
 
+    def certificate_ends(self) -> datetime:
+        return self._wire.certificate_ends()
+
     # --- writing ----------------------------------------------------------------------------------
 
     def create(self, obj: Obj, *, dry_run: bool = False) -> Obj:
@@ -232,13 +236,15 @@ class ApiServer:
         ref: Ref,
         *,
         uid: str | None = None,
+        version: str | None = None,
         grace_seconds: int | None = None,
         dry_run: bool = False,
     ) -> None:
         options: Obj = {"kind": "DeleteOptions", "apiVersion": "v1"}
         options["propagationPolicy"] = "Background"
-        if uid is not None:
-            options["preconditions"] = {"uid": uid}
+        unchanged = {"uid": uid, "resourceVersion": version}
+        if required := {name: value for name, value in unchanged.items() if value is not None}:
+            options["preconditions"] = required
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         if dry_run:
@@ -246,6 +252,22 @@ class ApiServer:
         path = self._path(ref.kind, ref.namespace, ref.name)
         try:
             self._wire.send("DELETE", path, body=options, doing=f"delete {ref}")
+        except Missing:
+            return
+
+    def evict(self, ref: Ref, *, uid: str, dry_run: bool = False) -> None:
+        options: Obj = {"preconditions": {"uid": uid}}
+        if dry_run:
+            options["dryRun"] = ["All"]
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": ref.name, "namespace": ref.namespace},
+            "deleteOptions": options,
+        }
+        path = self._path("Pod", ref.namespace, ref.name, "eviction")
+        try:
+            self._wire.send("POST", path, body=eviction, doing=f"evict {ref}")
         except Missing:
             return
 

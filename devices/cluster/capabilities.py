@@ -116,13 +116,25 @@ FIELDS = (
 _SAMPLE = re.compile(
     r'^kubernetes_feature_enabled\{name="([^"]+)",stage="([^"]*)"\} ([01])', re.MULTILINE
 )
+_AUDITED = re.compile(r"^apiserver_audit_event_total(?:\{[^}]*\})? (\S+)", re.MULTILINE)
+#: A fact like a gate's: whether the API server keeps an audit log.
+AUDIT_LOG = "AuditLog"
+_DENIED = re.compile(
+    r"^apiserver_validating_admission_policy_check_total\{([^}]*)\} (\S+)", re.MULTILINE
+)
+#: A fact whose detail is how many attempts Berth's policies denied since the API server started.
+DENIED = "DeniedByPolicies"
 _STAGES = {"": "stable", "BETA": "beta", "ALPHA": "alpha", "DEPRECATED": "deprecated"}
 
 
 def read_capabilities(gateway: Gateway, served: Served) -> tuple[Fact, ...]:
     """All facts, by name. Raises ClusterErrors that may pass; a refusal makes facts unknown."""
     facts = (
-        *_or_unknown(lambda: gate_facts(gateway.text("/metrics")), GATES, Source.METRIC),
+        *_or_unknown(
+            lambda: metric_facts(gateway.text("/metrics")),
+            (*GATES, AUDIT_LOG, DENIED),
+            Source.METRIC,
+        ),
         *kind_facts(served),
         *_or_unknown(
             lambda: field_facts(loads(gateway.text(f"/openapi/v3/apis/{RESOURCE}/v1").encode())),
@@ -131,6 +143,32 @@ def read_capabilities(gateway: Gateway, served: Served) -> tuple[Fact, ...]:
         ),
     )
     return tuple(sorted(facts, key=lambda fact: fact.name))
+
+
+def metric_facts(metrics: str) -> Iterator[Fact]:
+    """All facts that a `/metrics` page tells."""
+    yield from gate_facts(metrics)
+    yield audit_fact(metrics)
+    yield denied_fact(metrics)
+
+
+def denied_fact(metrics: str) -> Fact:
+    """How many attempts Berth's own policies denied; one that was never asked has no sample."""
+    denied = sum(
+        float(value)
+        for labels, value in _DENIED.findall(metrics)
+        if 'enforcement_action="deny"' in labels and 'policy="berth-' in labels
+    )
+    return Fact(DENIED, State.ON, Source.METRIC, detail=f"{denied:.0f}")
+
+
+def audit_fact(metrics: str) -> Fact:
+    """Whether the API server ever wrote an audit event (`apiserver_audit_event_total`)."""
+    found = _AUDITED.search(metrics)
+    if found is None:
+        return Fact(AUDIT_LOG, State.ABSENT, Source.METRIC)
+    state = State.ON if float(found[1]) > 0 else State.OFF
+    return Fact(AUDIT_LOG, state, Source.METRIC)
 
 
 def gate_facts(metrics: str) -> Iterator[Fact]:

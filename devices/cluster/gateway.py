@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -169,6 +170,18 @@ class Conflict(ClusterError):
         return tuple(found)
 
 
+class BudgetSpent(ClusterError):
+    """429 of the eviction API: a disruption budget lets no Pod go now. Ask again later."""
+
+    retry = True
+
+    @property
+    def budget(self) -> str:
+        """What the API server says of the budget, naming it; empty where it says nothing."""
+        causes = (self.body.get("details") or {}).get("causes") or ()
+        return next((one.get("message", "") for one in causes if one.get("message")), "")
+
+
 class Rejected(ClusterError):
     """4xx with a reason: quota, admission, validation. Asking again changes nothing."""
 
@@ -250,10 +263,15 @@ class Gateway(Protocol):
         ref: Ref,
         *,
         uid: str | None = None,
+        version: str | None = None,
         grace_seconds: int | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Deletes; fine where nothing is there, Conflict where another uid is."""
+        """Deletes; fine where nothing is there, Conflict where it has another uid or version."""
+
+    def evict(self, ref: Ref, *, uid: str, dry_run: bool = False) -> None:
+        """Ends a Pod as its disruption budgets allow, else BudgetSpent; fine where it is gone,
+        Conflict where another Pod has its name."""
 
     def watch(
         self,
@@ -284,3 +302,6 @@ class Gateway(Protocol):
 
     def text(self, path: str) -> str:
         """A page that is no object, such as `/metrics` or `/readyz`."""
+
+    def certificate_ends(self) -> datetime:
+        """When the certificate that the API server shows is over."""

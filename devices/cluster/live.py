@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import urllib3
 import yaml
 from kubernetes import client, config
 
-from devices.cluster import answers
+from devices.cluster import answers, witness
 from devices.cluster.decoding import dumps
 from devices.cluster.gateway import Unreachable
 from devices.cluster.watch import LineWatch
@@ -86,7 +88,8 @@ class Transport:
 
     Raises the ClusterError that a failed answer is; Unreachable where there is none, or none
     within `connect_seconds` and, between two pieces of it, `read_seconds`. A watch that is silent
-    for `silence_seconds` ends.
+    for `silence_seconds` ends. `acting_as` is the user as which everything is sent (impersonation),
+    where that is another one than the credentials are of.
     """
 
     def __init__(
@@ -96,8 +99,10 @@ class Transport:
         connect_seconds: float = CONNECT_SECONDS,
         read_seconds: float = READ_SECONDS,
         silence_seconds: float = WATCH_SILENCE_SECONDS,
+        acting_as: str = "",
     ):
         self._kubeconfig = kubeconfig
+        self._acting_as = {"Impersonate-User": acting_as} if acting_as else {}
         self._silence_seconds = silence_seconds
         self._connect_seconds = connect_seconds
         self._read_seconds = read_seconds
@@ -114,6 +119,23 @@ class Transport:
             "GET", path, query=query, read_seconds=self._silence_seconds, doing=doing
         )
         return LineWatch(_chunks(response, doing), lambda: _hang_up(response), doing=doing)
+
+    def certificate_ends(self) -> datetime:
+        """When the server's certificate is over, by a connection that trusts what we trust."""
+        doing = "read the API server's certificate"
+        settings = self._connected().settings
+        address = urlsplit(settings.host)
+        trust = ssl.create_default_context(cafile=settings.ssl_ca_cert)
+        where = (address.hostname or "", address.port or 443)
+        try:
+            with (
+                socket.create_connection(where, timeout=self._connect_seconds) as plain,
+                trust.wrap_socket(plain, server_hostname=where[0]) as told,
+            ):
+                shown = told.getpeercert() or {}
+        except (OSError, ValueError) as error:
+            raise Unreachable(str(error), doing=doing) from error
+        return datetime.fromtimestamp(ssl.cert_time_to_seconds(str(shown["notAfter"])), tz=UTC)
 
     def _open(
         self,
@@ -136,9 +158,11 @@ class Transport:
         asked = urlencode({key: value for key, value in (query or {}).items() if value})
         for anew in (False, True):
             session = self._connected(anew=anew)
-            headers = {"Accept": accept, "User-Agent": "berth", **session.headers()}
+            headers = {"Accept": accept, "User-Agent": "berth"}
+            headers |= {**session.headers(), **self._acting_as}
             if body is not None:
                 headers["Content-Type"] = content_type
+            began = time.monotonic()
             try:
                 response = session.pool.request(
                     method,
@@ -153,7 +177,9 @@ class Transport:
                     redirect=False,
                 )
             except (urllib3.exceptions.HTTPError, OSError) as error:
+                witness.tell(method, path, 0, time.monotonic() - began)
                 raise Unreachable(str(error), doing=doing) from error
+            witness.tell(method, path, response.status, time.monotonic() - began)
             if 200 <= response.status < 300:
                 return response
             answer = _read(response, doing)

@@ -20,13 +20,13 @@ from devices.dra.hardware import identities, is_partition, joined
 from devices.dra.leaks import HIDES_DEVICES_IN_USE
 from devices.dra.matching import all_match
 from devices.dra.pools import PoolKey, pools
-from devices.dra.published import node_of, published
+from devices.dra.published import node_of
 from devices.dra.selector import Fault
 from devices.dra.slices import Device, Slice
 from devices.dra.snapshot import Snapshot
 from devices.dra.standing import Standing, standings
 from devices.dra.standing import State as Stands
-from devices.dra.usage import usage
+from devices.dra.usage import names_taken, usage
 
 
 class State(StrEnum):
@@ -380,13 +380,14 @@ def _not_published(
     """
     hidden: Counter[tuple[str, str, str]] = Counter()
     gone = []
-    used = usage(snapshot)
-    for key in sorted({*used.whole, *used.shared}):
-        if published(snapshot, key) is not None:
-            continue
-        driver, pool, _ = key
-        if driver in HIDES_DEVICES_IN_USE and (driver, pool) in pools(snapshot):
-            hidden[node_of(used.holders(key)[0], snapshot), driver, pool] += 1
-        else:
-            gone.append(key)
-    return hidden, tuple(gone)
+    used, known = usage(snapshot), pools(snapshot)
+    for (driver, name), taken in names_taken(snapshot).items():
+        pool = known.get((driver, name))
+        pieces = pool.slices if pool is not None else ()
+        for device in taken.difference(*([d.name for d in piece.devices] for piece in pieces)):
+            key = (driver, name, device)
+            if driver in HIDES_DEVICES_IN_USE and pool is not None:
+                hidden[node_of(used.holders(key)[0], snapshot), driver, name] += 1
+            else:
+                gone.append(key)
+    return hidden, tuple(sorted(gone))

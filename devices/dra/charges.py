@@ -11,7 +11,7 @@ line says so. Sources: KEP-5517; ``component-helpers/resource``; the scheduler p
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -44,6 +44,8 @@ class Rule(StrEnum):
     """The device is the resource: once per claim."""
     OVERHEAD = "overhead"
     """The device needs the resource: once per Pod, and for each container that uses it."""
+    ALLOCATABLE = "allocatable"
+    """What the node itself offers: a line of the log, charged to nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def device_lines(result: Result, device: Device, references: int = 1) -> tuple[L
         if share.shape == UNKNOWN:
             lines.append(replace(blank, code="LEDGER_UNKNOWN_SHAPE"))
             continue
-        mapped, known = _mapped(share, result)
+        mapped, known = mapped_amount(share, result)
         if not known:
             lines.append(replace(blank, code="LEDGER_UNKNOWN_SHAPE"))
         elif mapped is not None:
@@ -137,7 +139,7 @@ def container_references(pod: Pod, claim_name: str) -> int:
     return sum(name == claim_name for c in pod.containers for name, _ in c.claims)
 
 
-def _mapped(share: NodeShare, result: Result) -> tuple[Quantity | None, bool]:
+def mapped_amount(share: NodeShare, result: Result) -> tuple[Quantity | None, bool]:
     """The mapped amount (None: the device maps nothing here), and whether it can be told.
 
     A capacity key needs consumed capacity; a key that the allocation did not consume maps nothing.
@@ -178,10 +180,12 @@ def _charges(snapshot: Snapshot) -> Mapping[str, tuple[Line, ...]]:
     return {node: tuple(sorted(lines, key=_order)) for node, lines in sorted(found.items())}
 
 
-def _pod_lines(pod: Pod, snapshot: Snapshot, mapped: set[str]) -> Iterable[Line]:
+def own_lines(pod: Pod, offered: Mapping[str, Quantity]) -> Iterator[Line]:
+    """What the Pod is charged for itself, without its devices. ``offered`` is what its node can
+    hold: an extended resource that a claim serves is not charged where the node has none of it.
+    """
     own, whole = f"pod/{pod}", budget(pod)
     blank = Line(pod.node_name, "", None, Rule.REQUEST, own, pod=str(pod))
-    offered = snapshot.node(pod.node_name).allocatable
     for resource, amount in container_requests(pod).items():
         if not _from_claim(pod, resource, offered):
             yield replace(blank, resource=resource, amount=amount, contained=resource in whole)
@@ -189,6 +193,11 @@ def _pod_lines(pod: Pod, snapshot: Snapshot, mapped: set[str]) -> Iterable[Line]
         yield replace(blank, resource=resource, amount=amount, rule=Rule.BUDGET)
     for resource, amount in pod.overhead.items():
         yield replace(blank, resource=resource, amount=amount, rule=Rule.RUNTIME)
+
+
+def _pod_lines(pod: Pod, snapshot: Snapshot, mapped: set[str]) -> Iterable[Line]:
+    whole = budget(pod)
+    yield from own_lines(pod, snapshot.node(pod.node_name).allocatable)
     for line in _claims_lines(pod, snapshot, mapped):
         yield replace(line, contained=line.contained or line.resource in whole)
 
@@ -241,7 +250,7 @@ def _settled(lines: list[Line], told: ClaimCharge | None, pod: Pod) -> Iterable[
         if not lines:
             yield _told_line(told, "unknown", None, Rule.MAPPING, pod, "LEDGER_UNKNOWN_SHAPE")
         return
-    amounts = _told_amounts(told) if told is not None else {}
+    amounts = told_amounts(told) if told is not None else {}
     by_key: dict[tuple[Rule, str], list[Line]] = defaultdict(list)
     for line in lines:
         by_key[line.rule, line.resource].append(line)
@@ -257,11 +266,12 @@ def _settled(lines: list[Line], told: ClaimCharge | None, pod: Pod) -> Iterable[
             odd = "LEDGER_POD_STATUS_DIFFERS" if found else "LEDGER_DEVICE_NOT_FOUND"
             odd = "LEDGER_UNKNOWN_SHAPE" if total is None else odd
             yield _told_line(told, key[1], amount, key[0], pod, odd)
-        else:
-            yield from (replace(line, code="LEDGER_POD_STATUS_DIFFERS") for line in found)
+        else:  # the scheduler wrote of the claim, and not of this: it charges nothing for it
+            yield _told_line(told, key[1], ZERO, key[0], pod, "LEDGER_POD_STATUS_DIFFERS")
 
 
-def _told_amounts(told: ClaimCharge) -> dict[tuple[Rule, str], Quantity]:
+def told_amounts(told: ClaimCharge) -> dict[tuple[Rule, str], Quantity]:
+    """What a Pod's status says of one claim, by rule and resource."""
     amounts = {(Rule.MAPPING, name): amount for name, amount in told.mapping.items()}
     for name in {*told.per_pod, *told.per_container}:
         each = told.per_container.get(name, ZERO) * len(told.containers)

@@ -52,7 +52,7 @@ class Ask:
     count: int = 1
     admin: bool | None = None
     tolerations: tuple[Toleration, ...] = ()
-    capacity: Mapping[str, Quantity] | None = None
+    capacity: Mapping[str, Quantity] | None = field(default=None, hash=False)
     derived: tuple[tuple[str, str], ...] = ()
 
 
@@ -89,6 +89,17 @@ class ClaimSpec:
     requests: tuple[Request, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     configs: tuple[Raw, ...] = field(default=(), hash=False)
+
+    def class_of(self, request: str) -> str:
+        """The class that a request asks for, named as results name it: "gpu", or "gpu/first" for
+        an alternative; empty where there is no such request.
+        """
+        name, _, alternative = request.partition("/")
+        for found in self.requests:
+            if found.name == name:
+                asks = [ask for ask in found.asks if not alternative or ask.name == alternative]
+                return asks[0].device_class if asks else ""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

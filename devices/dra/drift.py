@@ -225,7 +225,7 @@ def _configuration(snapshot: Snapshot) -> Iterable[Drift]:
     for node, by_driver in spots(snapshot).items():
         for driver, found in by_driver.items():
             for _, device in found:
-                kinds[driver, _kind(device.attributes)][device.shareable].add(node)
+                kinds[driver, kind_of(device.attributes)][device.shareable].add(node)
     for (driver, kind), ways in sorted(kinds.items()):
         if len(ways) == 2:
             fewest = min(len(nodes) for nodes in ways.values())
@@ -235,7 +235,7 @@ def _configuration(snapshot: Snapshot) -> Iterable[Drift]:
                 yield _drift("DRIFT_CONFIGURATION", node, driver, what)
 
 
-def _kind(attributes: Mapping[str, object]) -> str:
+def kind_of(attributes: Mapping[str, object]) -> str:
     """What a device is, by the attributes that drivers name so."""
     by_name = {name.rpartition("/")[2]: str(value) for name, value in attributes.items()}
     return by_name.get("productName") or by_name.get("model") or by_name.get("type") or ""

@@ -77,6 +77,8 @@ class Dump:
 @dataclass(slots=True)
 class _Reading:
     file: str
+    #: Whether the text writes halves of characters, which JSON allows and no text can hold.
+    halves: bool = False
     found: list[Found] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -99,6 +101,9 @@ class _Reading:
     def item(self, value: object, list_kind: str, line: int) -> None:
         if not isinstance(value, dict):
             self.wrong(line, f"this is {_named(value)}, not a Kubernetes object")
+            return
+        if self.halves and not _is_text(value):
+            self.wrong(line, "this object is left out: it holds half a character, as \\ud800 is")
             return
         kind = value.get("kind") or list_kind.removesuffix("List")
         meta = value.get("metadata")
@@ -175,6 +180,7 @@ def _read_json(reading: _Reading, text: str) -> None:
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
+        reading.halves = _HALF.search(text) is not None
         _read_json_by_parts(reading, text)
         return
     if isinstance(value, dict) and isinstance(value.get("items"), list):
@@ -199,6 +205,19 @@ def _item_lines(text: str, items: list[Any]) -> Iterator[int]:
 
 #: kubectl indents the items of a list by eight spaces.
 _ITEM: Final = re.compile(r"\n        \{(?=\n)")
+
+
+#: The first or second half of a character that JSON writes as two.
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _is_text(value: object) -> bool:
+    """Whether every text in it can be written down."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read_json_by_parts(reading: _Reading, text: str) -> None:

@@ -18,9 +18,11 @@ from devices.dra.funnel import Funnel, funnel
 from devices.dra.matching import all_match
 from devices.dra.pools import pools
 from devices.dra.requests import Want, Wish
+from devices.dra.restate import restate
 from devices.dra.snapshot import Snapshot
 from devices.dra.usage import usage
 from devices.dra.wishes import without_constraint
+from devices.dra.wording import some_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ def _short(found: Funnel) -> tuple[str, dict[str, str], tuple[str, ...]]:
     if step is None:
         return "TOO_FEW_MATCH", facts, ()
     if step.clause:
-        facts["clause"] = step.clause
+        facts["clause"] = restate(step.clause) or step.clause
     name = step.code
     if step.left and name in ("NO_DEVICE_IN_CLASS", "NO_DEVICE_MATCHES_SELECTOR"):
         name = "TOO_FEW_MATCH"
@@ -256,8 +258,7 @@ def _apart(snapshot: Snapshot, seen: Forecast) -> tuple[str, ...]:
     found = []
     for wish in seen.wishes:
         fitting = forecast(snapshot, [wish]).fitting
-        shown = ", ".join(fitting[:3]) + (" …" if len(fitting) > 3 else "")
-        found.append(f"{wish.name} alone fits {shown or 'nowhere'}")
+        found.append(f"{wish.name} alone fits {some_of(fitting, 3) or 'nowhere'}")
     return tuple(found)
 
 

@@ -24,6 +24,7 @@ from devices.dra.pods import Pod
 from devices.dra.quantity import ZERO, Quantity
 from devices.dra.released import released
 from devices.dra.requests import Want, Wish, answers
+from devices.dra.restate import restate
 from devices.dra.selector import Fault
 from devices.dra.slices import Slice
 from devices.dra.snapshot import Snapshot
@@ -180,7 +181,7 @@ def _clauses(snapshot: Snapshot, wishes: Sequence[Wish]) -> Iterator[_Option]:
             for index, expression in enumerate(want.ask.selectors):
                 for part, clause in enumerate(clauses(expression or "")):
                     changed = without_clause(wish, want.name, index, part)
-                    text = f"without the condition {clause} of {want.name}"
+                    text = f"without the condition “{restate(clause) or clause}” of {want.name}"
                     yield _Option(Change.CLAUSE, text, _with(wishes, number, changed))
 
 

@@ -100,6 +100,8 @@ def _largest(snapshot: Snapshot, device_class: str) -> Largest:
             return Largest(count, fitting[0])
     if _doubtful(snapshot, device_class):
         return Largest(None, code="SELECTOR_FAILS")
+    if anywhere and not snapshot.nodes:  # which nodes reach them, only Node objects say
+        return Largest(None, code="NODES_NOT_SEEN")
     return Largest(0, code="NO_MATCHING_DEVICE_FREE")
 
 

@@ -113,7 +113,7 @@ def _vanished(claim: Claim, snapshot: Snapshot, hides: frozenset[str]) -> Iterab
 def _doubled(snapshot: Snapshot) -> Iterable[Leak]:
     """Devices that are held as a whole and by somebody else too, or in more shares than fit."""
     used = _given(snapshot)
-    for key in sorted({*used.whole, *used.shared}):
+    for key in sorted(used.devices()):
         whole, shared = used.whole.get(key, ()), used.shared.get(key, ())
         proof: list[str] = []
         if len(whole) > 1 or (whole and shared):

@@ -187,6 +187,11 @@ KUBELET: Final = (
     Row("NodeUnprepareResources", "UNPREPARE_FAILED"),
     Row("unprepare dynamic resources", "UNPREPARE_FAILED"),
     Row("unresolvable CDI devices", "CDI_DEVICES_MISSING"),
+    Row(
+        "endpoint not found in cache for a registered resource",
+        "KUBELET_TRAP",
+        r"registered resource: (?P<resource>\S+)",
+    ),
     Row("checkpoint", "NODE_STATE_BROKEN"),
     Row("internal error", "NODE_STATE_BROKEN"),
     Row("DRAOptionalNodeOperations feature gate is disabled", "FEATURE_OFF"),

@@ -13,11 +13,14 @@ MANAGED_LABEL: Final = "berth.dev/managed"
 TENANT_LABEL: Final = "berth.dev/tenant"
 CLAIM_LABEL: Final = "berth.dev/claim"
 ROLE_LABEL: Final = "berth.dev/role"
+MOVE_LABEL: Final = "berth.dev/move"
+FREEZE_LABEL: Final = "berth.dev/freeze"
+ISOLATION_LABEL: Final = "berth.dev/isolation"
+LEDGER_LABEL: Final = "berth.dev/ledger"
 RETRYABLE_LABEL: Final = "berth.dev/retryable"
 PATH_LABEL_PREFIX: Final = "berth.dev/path."
 
 REQUEST_ID_ANNOTATION: Final = "berth.dev/request-id"
-GENERATION_ANNOTATION: Final = "berth.dev/generation"
 EXPECTED_END_ANNOTATION: Final = "berth.dev/expected-end"
 CLASSES_ANNOTATION: Final = "berth.dev/device-classes"
 EXTENDED_RESOURCES_ANNOTATION: Final = "berth.dev/extended-resources"
@@ -25,7 +28,18 @@ FROZEN_ANNOTATION: Final = "berth.dev/frozen"
 FULL_CLAIMS_ANNOTATION: Final = "berth.dev/full-claims"
 
 QUIESCING_TAINT: Final = "berth.dev/quiescing"
+#: On devices by a DeviceTaintRule, or on a Node where rules are not served.
+ISOLATED_TAINT: Final = "berth.dev/isolated"
+#: On devices of a frozen node pool or driver, by a DeviceTaintRule; Nodes get the quiescing taint,
+#: which the DaemonSets of drivers and plugins tolerate already.
+FROZEN_TAINT: Final = "berth.dev/frozen"
+#: On devices of a node whose ledger cannot be relied on, by a DeviceTaintRule.
+LEDGER_TAINT: Final = "berth.dev/ledger"
+#: With it begins the value of a quiescing taint that a freeze set; a move's is the id of the move.
+FREEZE_MARK: Final = "freeze-"
 SYSTEM_NAMESPACE: Final = "berth-system"
+#: The account that asks by dry runs and can write nothing (`deploy/policies/probe.yaml`).
+PROBE_ACCOUNT: Final = f"system:serviceaccount:{SYSTEM_NAMESPACE}:berth-probe"
 POLICY_CONFIG_MAP: Final = "berth-policy"
 
 
@@ -41,6 +55,8 @@ class Manager(StrEnum):
     SHARE = "berth-share"
     CLAIM = "berth-claim"
     NODE = "berth-node"
+    ISOLATION = "berth-isolation"
+    LEDGER = "berth-ledger"
 
 
 DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

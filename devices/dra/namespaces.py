@@ -36,6 +36,9 @@ LONGEST_NAME_PART: Final = 63
 EVERY: Final = "*"
 STRICT: Final = "!"
 GUARDED_KEY: Final = "extended-resources"
+LOCKED_KEY: Final = "frozen-changes"
+#: Under this prefix only Berth writes.
+PREFIX: Final = "berth.dev/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,9 @@ class NamespaceSpec:
 
     `classes` and `extended_resources` are what may be asked for (`*` = everything), `frozen` what
     takes no new work (a trailing `!` is strict), `full_claims` names of claims without a free
-    place. `devices` pairs a limited class with how many may be asked for at a time, `explicit` a
-    class with its extended-resource name; `claims` is the most ResourceClaims, None for no limit.
+    place (`*` = all of them: the tenant is being closed). `devices` pairs a limited class with how
+    many may be asked for at a time, `explicit` a class with its extended-resource name; `claims` is
+    the most ResourceClaims, None for no limit.
     """
 
     name: str
@@ -124,10 +128,12 @@ def hard(spec: NamespaceSpec) -> dict[str, str]:
     return dict(sorted(limits.items()))
 
 
-def policy_config(explicit: Mapping[str, str]) -> Obj:
-    """The ConfigMap that the policies have as parameter: extended-resource names that are devices.
+def policy_config(explicit: Mapping[str, str], locks: Iterable[str] = ()) -> Obj:
+    """The ConfigMap that the policies have as parameter: extended-resource names that are devices,
+    and what must not change while driver changes are frozen.
 
-    `explicit` maps classes to their extended-resource names, as the mirror has them.
+    `explicit` maps classes to their extended-resource names, as the mirror has them; `locks` are
+    lines of `closures.locks`.
     """
     return {
         "apiVersion": "v1",
@@ -137,7 +143,10 @@ def policy_config(explicit: Mapping[str, str]) -> Obj:
             "namespace": SYSTEM_NAMESPACE,
             "labels": {MANAGED_LABEL: "true"},
         },
-        "data": {GUARDED_KEY: _listed(explicit.values())},
+        "data": {
+            GUARDED_KEY: _listed(explicit.values()),
+            LOCKED_KEY: ";".join(sorted(set(locks))),
+        },
     }
 
 
@@ -196,6 +205,35 @@ def differences(wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> t
         has = found.get("data") or {}
         said += [f"{key} differs" for key, value in wanted["data"].items() if has.get(key) != value]
     return tuple(said)
+
+
+def carried(obj: Mapping[str, Any]) -> Obj:
+    """What an object carries of Berth: who it is, its labels and annotations, a quota's `hard`."""
+    metadata = obj["metadata"]
+    found: Obj = {
+        "uid": metadata["uid"],
+        "labels": _own(metadata.get("labels")),
+        "annotations": _own(metadata.get("annotations")),
+        "finalizers": list(metadata.get("finalizers") or ()),
+    }
+    if "hard" in (obj.get("spec") or {}):
+        found["hard"] = dict(obj["spec"]["hard"])
+    return found
+
+
+def without(found: Mapping[str, Any]) -> Obj:
+    """The merge patch that takes off what `carried` found, of the object with that uid only."""
+    return {
+        "metadata": {
+            "uid": found["uid"],
+            "labels": dict.fromkeys(found["labels"]),
+            "annotations": dict.fromkeys(found["annotations"]),
+        }
+    }
+
+
+def _own(names: Mapping[str, str] | None) -> dict[str, str]:
+    return {key: value for key, value in (names or {}).items() if key.startswith(PREFIX)}
 
 
 def _amounts(wanted: Mapping[str, str], found: Mapping[str, str]) -> list[str]:

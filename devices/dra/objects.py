@@ -7,7 +7,7 @@ Must not look at the cluster: the same wish always gives the same objects, pinne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +17,7 @@ from devices.dra.names import (
     REQUEST_ID_ANNOTATION,
     TENANT_LABEL,
 )
+from devices.dra.taints import Toleration
 
 Obj = dict[str, Any]
 API_VERSION = "resource.k8s.io/v1"
@@ -38,26 +39,50 @@ class DeviceWish:
     """One request of a claim: `count` devices of a class that satisfy every CEL selector.
 
     `capacity` pairs a qualified capacity name with a quantity (consumable capacity, KEP-5075).
+    With `alternatives` the first of them that works is taken, and all else stands there (KEP-4816).
     """
 
     name: str
-    device_class: str
+    device_class: str = ""
     count: int = 1
     selectors: tuple[str, ...] = ()
     capacity: tuple[tuple[str, str], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    alternatives: tuple[DeviceWish, ...] = ()
+
+    @property
+    def asks(self) -> tuple[DeviceWish, ...]:
+        """The request itself, or its alternatives in order."""
+        return self.alternatives or (self,)
 
 
 @dataclass(frozen=True, slots=True)
 class MatchWish:
-    """All devices of `requests` (empty: of the whole claim) share the value of one attribute."""
+    """All devices of `requests` (empty: of the whole claim) share the value of one attribute, or,
+    where `distinct`, no two of them do.
+    """
 
     attribute: str
+    requests: tuple[str, ...] = ()
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigWish:
+    """Opaque configuration for a driver, for `requests` (empty: for all that are the driver's)."""
+
+    driver: str
+    parameters: Mapping[str, Any] = field(hash=False)
     requests: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimWish:
-    """Everything that one ask puts into the cluster."""
+    """Everything that one ask puts into the cluster.
+
+    Where its Pods ask by extended resource, ``resources`` says by which names and for how many, and
+    nothing is put there.
+    """
 
     public_id: str
     tenant: str
@@ -67,6 +92,13 @@ class ClaimWish:
     shape: Shape
     devices: tuple[DeviceWish, ...]
     matches: tuple[MatchWish, ...] = ()
+    configs: tuple[ConfigWish, ...] = ()
+    resources: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def device_classes(self) -> frozenset[str]:
+        """Every class that it may get devices of."""
+        return frozenset(ask.device_class for device in self.devices for ask in device.asks)
 
 
 def claim_objects(wish: ClaimWish) -> list[Obj]:
@@ -93,6 +125,8 @@ def devices_spec(wish: ClaimWish) -> Obj:
     devices: Obj = {"requests": [_request(device) for device in wish.devices]}
     if wish.matches:
         devices["constraints"] = [_constraint(match) for match in wish.matches]
+    if wish.configs:
+        devices["config"] = [_config(config) for config in wish.configs]
     return devices
 
 
@@ -152,21 +186,20 @@ def deployment_manifest(wish: ClaimWish, *, image: str, command: tuple[str, ...]
 
 
 def pod_spec(wish: ClaimWish, *, image: str, command: tuple[str, ...]) -> Obj:
-    """The part of a Pod's spec that ties it to the claim, with one container."""
+    """The part of a Pod's spec that ties it to the claim, with one container; that asks for its
+    extended resources, where it is to have no claim.
+    """
+    container: Obj = {"name": "main", "image": image, "command": list(command)}
+    if wish.resources:
+        limits = {name: str(count) for name, count in wish.resources}
+        return {"containers": [{**container, "resources": {"limits": limits}}]}
     reference = (
         {"resourceClaimName": wish.name}
         if wish.shape is Shape.CLAIM
         else {"resourceClaimTemplateName": wish.name}
     )
     return {
-        "containers": [
-            {
-                "name": "main",
-                "image": image,
-                "command": list(command),
-                "resources": {"claims": [{"name": "devices"}]},
-            }
-        ],
+        "containers": [{**container, "resources": {"claims": [{"name": "devices"}]}}],
         "resourceClaims": [{"name": "devices", **reference}],
     }
 
@@ -176,20 +209,46 @@ def _labels(wish: ClaimWish) -> dict[str, str]:
 
 
 def _request(device: DeviceWish) -> Obj:
-    exactly: Obj = {
+    if not device.alternatives:
+        return {"name": device.name, "exactly": _ask(device)}
+    first = [{"name": one.name, **_ask(one)} for one in device.alternatives]
+    return {"name": device.name, "firstAvailable": first}
+
+
+def _ask(device: DeviceWish) -> Obj:
+    ask: Obj = {
         "deviceClassName": device.device_class,
         "allocationMode": "ExactCount",
         "count": device.count,
     }
     if device.selectors:
-        exactly["selectors"] = [{"cel": {"expression": text}} for text in device.selectors]
+        ask["selectors"] = [{"cel": {"expression": text}} for text in device.selectors]
     if device.capacity:
-        exactly["capacity"] = {"requests": dict(device.capacity)}
-    return {"name": device.name, "exactly": exactly}
+        ask["capacity"] = {"requests": dict(device.capacity)}
+    if device.tolerations:
+        ask["tolerations"] = [_toleration(one) for one in device.tolerations]
+    return ask
 
 
-def _constraint(match: MatchWish) -> Mapping[str, Any]:
-    constraint: Obj = {"matchAttribute": match.attribute}
+def _toleration(one: Toleration) -> Obj:
+    fields = {"key": one.key, "operator": one.operator, "value": one.value, "effect": one.effect}
+    toleration: Obj = {name: text for name, text in fields.items() if text}
+    if one.seconds is not None:
+        toleration["tolerationSeconds"] = one.seconds
+    return toleration
+
+
+def _constraint(match: MatchWish) -> Obj:
+    constraint: Obj = {"distinctAttribute" if match.distinct else "matchAttribute": match.attribute}
     if match.requests:
         constraint["requests"] = list(match.requests)
     return constraint
+
+
+def _config(config: ConfigWish) -> Obj:
+    opaque = {"driver": config.driver, "parameters": dict(config.parameters)}
+    return (
+        {"requests": list(config.requests), "opaque": opaque}
+        if config.requests
+        else {"opaque": opaque}
+    )

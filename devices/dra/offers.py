@@ -13,12 +13,15 @@ from itertools import compress
 from typing import Final
 
 from devices.dra.claims import DeviceClass
+from devices.dra.leaks import HIDES_DEVICES_IN_USE
 from devices.dra.matching import Broken, all_match, selector
-from devices.dra.pools import pools
+from devices.dra.pools import counter_sets, pools
+from devices.dra.published import node_of, published
 from devices.dra.selector import Fault
-from devices.dra.slices import Attribute, Device, Slice
+from devices.dra.slices import Attribute, CounterSet, Device, Slice
 from devices.dra.snapshot import Snapshot
-from devices.dra.standing import Standing, State, standings
+from devices.dra.standing import COUNTERS, Standing, State, standings, taints
+from devices.dra.usage import usage
 
 #: Attributes that say which device it is or where it sits, not what it is; by their last part.
 IDENTITIES: Final = frozenset(
@@ -54,13 +57,21 @@ IDENTITIES: Final = frozenset(
 )
 
 
+#: A device in use that its driver no longer publishes: nobody can say how it stands.
+VANISHED: Final = "LEAK_DEVICE_VANISHED"
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Devices counted by how they stand; ``unavailable`` and ``unknown`` by code."""
+    """Devices counted by how they stand; ``unavailable`` and ``unknown`` by code.
+
+    ``fragmented`` devices are not taken, and cannot be had: other parts of their hardware are.
+    """
 
     free: int = 0
     allocated: int = 0
     shared: int = 0
+    fragmented: int = 0
     unavailable: Mapping[str, int] = field(default_factory=dict)
     unknown: Mapping[str, int] = field(default_factory=dict)
 
@@ -68,7 +79,7 @@ class Tally:
     def total(self) -> int:
         """Every device, whatever is known of it."""
         rest = sum(self.unavailable.values()) + sum(self.unknown.values())
-        return self.free + self.allocated + self.shared + rest
+        return self.free + self.allocated + self.shared + self.fragmented + rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +87,7 @@ class Group:
     """Devices that are equal in all that describes them.
 
     ``attributes`` and ``capacity`` are what they have in common, by qualified name, as text in
-    canonical spelling; ``nodes`` is how many nodes have one, None where they belong to no node.
+    canonical spelling; ``where`` are the nodes that have one, None where they belong to no node.
     """
 
     driver: str
@@ -85,20 +96,32 @@ class Group:
     shareable: bool
     partition: bool
     tally: Tally
-    nodes: int | None
+    where: frozenset[str] | None
     example: str
+
+    @property
+    def nodes(self) -> int | None:
+        """How many nodes have one."""
+        return None if self.where is None else len(self.where)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassCount:
     """What one DeviceClass offers now. ``problem`` is why its devices cannot be counted fully:
     a selector that does not compile, fails on some devices, or is not modelled.
+
+    Devices in use that are not published belong to the class that their claim asked for: those of
+    drivers that hide what is in use are allocated, the others unknown. ``relies`` are the feature
+    gates without which its devices could not be had as they are.
     """
 
     name: str
     tally: Tally
     groups: tuple[Group, ...] = ()
     problem: str = ""
+    drivers: tuple[str, ...] = ()
+    nodes: int | None = None
+    relies: frozenset[str] = frozenset()
 
 
 def catalogue_counts(snapshot: Snapshot) -> Mapping[str, ClassCount]:
@@ -124,6 +147,7 @@ class _Kind:
     driver: str
     shown: tuple[tuple[str, Attribute], ...]
     example: str
+    partition: bool
 
 
 @dataclass(slots=True)
@@ -137,11 +161,16 @@ class _Index:
 
 
 def _count_all(snapshot: Snapshot) -> Mapping[str, ClassCount]:
-    index = _index(snapshot)
-    return {name: _count(snapshot, found, index) for name, found in snapshot.classes.items()}
+    index, absent = _index(snapshot), _not_published(snapshot)
+    return {
+        name: _count(snapshot, found, index, absent.get(name, {}))
+        for name, found in snapshot.classes.items()
+    }
 
 
-def _count(snapshot: Snapshot, device_class: DeviceClass, index: _Index) -> ClassCount:
+def _count(
+    snapshot: Snapshot, device_class: DeviceClass, index: _Index, absent: Mapping[Standing, int]
+) -> ClassCount:
     problem = ""
     for expression in device_class.selectors:
         compiled = selector(snapshot, expression)
@@ -150,6 +179,7 @@ def _count(snapshot: Snapshot, device_class: DeviceClass, index: _Index) -> Clas
     counts: Counter[int] = Counter()
     faults: Counter[int] = Counter()
     nodes: dict[int, set[str]] = defaultdict(set)
+    relies: set[str] = set()
     for piece, buckets in zip(index.slices, index.buckets, strict=True):
         answers = all_match(snapshot, device_class.selectors, piece)
         hits = [answer is True for answer in answers]
@@ -158,6 +188,8 @@ def _count(snapshot: Snapshot, device_class: DeviceClass, index: _Index) -> Clas
             counts += found
             for bucket in found:
                 nodes[index.table[bucket].group].add(piece.reach.node_name)
+            if not piece.plain or snapshot.rules:
+                relies.update(_relies(snapshot, piece, hits))
         for answer, bucket in zip(answers, buckets, strict=True):
             if isinstance(answer, Fault):
                 faults[bucket] += 1
@@ -165,9 +197,59 @@ def _count(snapshot: Snapshot, device_class: DeviceClass, index: _Index) -> Clas
     code = "SELECTOR_FAILS"
     extra = {code: faults.total()} if faults else {}
     standing = [(index.table[bucket].standing, n) for bucket, n in counts.items()]
+    names = set().union(*nodes.values())
     return ClassCount(
-        device_class.name, _tally(standing, extra), _groups(index, counts, nodes), problem
+        device_class.name,
+        _tally([*standing, *absent.items()], extra),
+        _groups(index, counts, nodes),
+        problem,
+        drivers=tuple(sorted({index.kinds[group].driver for group in nodes})),
+        nodes=None if "" in names else len(names),
+        relies=frozenset(relies),
     )
+
+
+def _relies(snapshot: Snapshot, piece: Slice, hits: Sequence[bool]) -> Iterable[str]:
+    """Feature gates that matter for the chosen devices of a slice, beside the core."""
+    for device in compress(piece.devices, hits):
+        if device.consumes or piece.counters:
+            yield "DRAPartitionableDevices"
+        if device.shareable:
+            yield "DRAConsumableCapacity"
+        if device.binding_conditions:
+            yield "DRADeviceBindingConditions"
+        if device.node_shares:
+            yield "DRANodeAllocatableResources"
+        if device.odd_attributes:
+            yield "DRAListTypeAttributes"
+        if taints(snapshot, piece, device):
+            yield "DRADeviceTaints"
+
+
+def _not_published(snapshot: Snapshot) -> Mapping[str, Mapping[Standing, int]]:
+    """By class, devices in use that nobody publishes, each once, by how they stand. Those of a node
+    that no longer exists went with it.
+    """
+    found: dict[str, Counter[Standing]] = defaultdict(Counter)
+    used = usage(snapshot)
+    for key in used.devices():
+        driver, pool, _ = key
+        if published(snapshot, key) is not None:
+            continue
+        node = node_of(used.holders(key)[0], snapshot)
+        if node and snapshot.nodes and node not in snapshot.nodes:
+            continue
+        hidden = driver in HIDES_DEVICES_IN_USE and (driver, pool) in pools(snapshot)
+        standing = Standing(State.ALLOCATED) if hidden else Standing(State.UNKNOWN, VANISHED)
+        asked = {
+            claim.spec.class_of(result.request)
+            for claim in used.holders(key)
+            for result in (claim.allocation.results if claim.allocation else ())
+            if result.key == key
+        }
+        for name in asked:
+            found[name][standing] += 1
+    return found
 
 
 def _groups(
@@ -189,9 +271,9 @@ def _groups(
                     for name, capacity in sorted(kind.device.capacity.items())
                 },
                 shareable=kind.device.shareable,
-                partition=bool(kind.device.consumes),
+                partition=kind.partition,
                 tally=_tally(found, {}),
-                nodes=None if "" in names else len(names),
+                where=None if "" in names else frozenset(names),
                 example=kind.example,
             )
         )
@@ -200,10 +282,13 @@ def _groups(
 
 def _tally(found: Iterable[tuple[Standing, int]], unknown: Mapping[str, int]) -> Tally:
     plain: Counter[State] = Counter()
+    fragmented = 0
     closed: Counter[str] = Counter()
     open_questions: Counter[str] = Counter(unknown)
     for standing, amount in found:
         match standing.state:
+            case State.UNAVAILABLE if standing == COUNTERS:
+                fragmented += amount
             case State.UNAVAILABLE:
                 closed[standing.reason] += amount
             case State.UNKNOWN:
@@ -214,6 +299,7 @@ def _tally(found: Iterable[tuple[Standing, int]], unknown: Mapping[str, int]) ->
         free=plain[State.FREE],
         allocated=plain[State.ALLOCATED],
         shared=plain[State.SHARED],
+        fragmented=fragmented,
         unavailable=dict(closed),
         unknown=dict(open_questions),
     )
@@ -221,6 +307,7 @@ def _tally(found: Iterable[tuple[Standing, int]], unknown: Mapping[str, int]) ->
 
 def _index(snapshot: Snapshot) -> _Index:
     slices = [piece for pool in pools(snapshot).values() for piece in pool.slices]
+    sets = {key: counter_sets(pool.slices) for key, pool in pools(snapshot).items()}
     told = _telling(slices)
     states = standings(snapshot)
     groups: dict[object, int] = {}
@@ -234,7 +321,7 @@ def _index(snapshot: Snapshot) -> _Index:
             key = (
                 piece.driver,
                 device.shareable,
-                bool(device.consumes),
+                _is_part(device, sets[piece.driver, piece.pool]),
                 tuple(capacity),
                 tuple([found.value for found in capacity.values()]),
                 tuple([attribute(name) for name in names]),
@@ -242,7 +329,7 @@ def _index(snapshot: Snapshot) -> _Index:
             group = groups.get(key)
             if group is None:
                 group = groups[key] = len(groups)
-                index.kinds.append(_kind(device, piece, names))
+                index.kinds.append(_kind(device, piece, names, key[2]))
             bucket = numbers.get((group, standing))
             if bucket is None:
                 bucket = numbers[group, standing] = len(numbers)
@@ -252,13 +339,25 @@ def _index(snapshot: Snapshot) -> _Index:
     return index
 
 
-def _kind(device: Device, piece: Slice, names: Sequence[str]) -> _Kind:
+def _is_part(device: Device, sets: Mapping[str, CounterSet]) -> bool:
+    """Whether a device takes less than all of the hardware that it shares with others."""
+    return any(
+        amount < sets[use.counter_set].counters[name]
+        for use in device.consumes
+        if use.counter_set in sets
+        for name, amount in use.counters.items()
+        if name in sets[use.counter_set].counters
+    )
+
+
+def _kind(device: Device, piece: Slice, names: Sequence[str], partition: bool) -> _Kind:
     shown = tuple(
         (_qualified(name, piece.driver), device.attributes[name])
         for name in names
         if name in device.attributes
     )
-    return _Kind(device, piece.driver, shown, f"{piece.driver}/{piece.pool}/{device.name}")
+    example = f"{piece.driver}/{piece.pool}/{device.name}"
+    return _Kind(device, piece.driver, shown, example, partition)
 
 
 def _telling(slices: Sequence[Slice]) -> Mapping[str, tuple[str, ...]]:

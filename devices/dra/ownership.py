@@ -160,7 +160,7 @@ def _offered(amounts: Mapping[str, Quantity], device_type: DeviceType) -> int:
     )
 
 
-def _capacity(node: Node) -> Mapping[str, Quantity]:
+def capacity(node: Node) -> Mapping[str, Quantity]:
     """What a node's status keeps as its capacity, plugins that stopped included."""
     status = node.raw.get("status")
     try:
@@ -172,11 +172,11 @@ def _capacity(node: Node) -> Mapping[str, Quantity]:
 
 
 def _left_over(node: Node, device_type: DeviceType) -> int:
-    return _offered(_capacity(node), device_type)
+    return _offered(capacity(node), device_type)
 
 
 def _mentions(node: Node, device_type: DeviceType) -> bool:
-    return any(device_type.offers(resource) for resource in (*node.allocatable, *_capacity(node)))
+    return any(device_type.offers(resource) for resource in (*node.allocatable, *capacity(node)))
 
 
 def _device_types(snapshot: Snapshot) -> tuple[DeviceType, ...]:

@@ -75,6 +75,7 @@ class Pod:
 
     ``generated`` maps Pod claim names to the claims made for them (None: none was needed).
     ``affinity`` are the required terms of node affinity; None where the Pod has none.
+    ``extended_requests`` are pairs of container and extended resource that DRA serves.
     """
 
     meta: Meta
@@ -85,6 +86,7 @@ class Pod:
     claims: tuple[PodClaim, ...] = ()
     generated: Mapping[str, str | None] = field(default_factory=dict)
     extended_claim: str = ""
+    extended_requests: frozenset[tuple[str, str]] = frozenset()
     containers: tuple[Container, ...] = ()
     pod_requests: Mapping[str, Quantity] | None = None
     overhead: Mapping[str, Quantity] = field(default_factory=dict)
@@ -141,6 +143,10 @@ def read_pod(raw: Raw) -> Pod:
             )
         },
         extended_claim=extended.get("resourceClaimName") or "",
+        extended_requests=frozenset(
+            (item.get("containerName") or "", item.get("resourceName") or "")
+            for item in sequence(extended.get("requestMappings"), "requestMappings")
+        ),
         containers=(
             *(
                 _container(c, True)

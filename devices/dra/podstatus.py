@@ -101,19 +101,29 @@ def read_pod_status(raw: Raw) -> PodStatus:
     status = _map(raw.get("status"))
     if not status:
         return NOTHING
-    seen = [
-        item
-        for part in ("initContainerStatuses", "containerStatuses")
-        for item in _maps(status.get(part))
-    ]
     return PodStatus(
         conditions={c.type: c for c in read_conditions(status.get("conditions"))},
         containers=tuple(_container(item) for item in _maps(status.get("containerStatuses"))),
-        health=tuple(health for item in seen for health in _health(item)),
+        health=tuple(health for item in _statuses(status) for health in _health(item)),
         charges=tuple(
             _charge(item) for item in _maps(status.get("nodeAllocatableResourceClaimStatuses"))
         ),
         started=moment(status.get("startTime")),
+    )
+
+
+def plugin_devices(raw: Raw, resource: str) -> tuple[str, ...]:
+    """Ids of a plugin's devices that a raw Pod's status names, in the order of its containers.
+
+    Kept where the Pod has ended, and absent where it has not started or the kubelet tells no health
+    (KEP-4680): that none is named does not mean that none is held. Never raises.
+    """
+    return tuple(
+        _text(item.get("resourceID"))
+        for status in _statuses(_map(raw.get("status")))
+        for entry in _maps(status.get("allocatedResourcesStatus"))
+        if entry.get("name") == resource
+        for item in _maps(entry.get("resources"))
     )
 
 
@@ -129,6 +139,15 @@ def read_conditions(raw: object) -> tuple[Condition, ...]:
         )
         for item in _maps(raw)
     )
+
+
+def _statuses(status: Raw) -> list[Raw]:
+    """The status of every container, those that run first included."""
+    return [
+        item
+        for part in ("initContainerStatuses", "containerStatuses")
+        for item in _maps(status.get(part))
+    ]
 
 
 def _container(raw: Raw) -> ContainerSeen:

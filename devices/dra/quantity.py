@@ -80,11 +80,6 @@ class Quantity:
         """The exact value, for arithmetic that leaves the billionths."""
         return Fraction(self.nanos, NANO)
 
-    @property
-    def is_whole(self) -> bool:
-        """True where the value is an integer."""
-        return self.nanos % NANO == 0
-
     def rounded_up(self) -> int:
         """The value as an integer, rounded away from zero (Go's ``Value``)."""
         return -(-self.nanos // NANO) if self.nanos >= 0 else self.nanos // NANO

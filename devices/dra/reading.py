@@ -41,7 +41,9 @@ class Unreadable(ValueError):
 
 def title(raw: Raw) -> str:
     """``Kind/namespace/name`` of an object, or what is known of it."""
-    meta = raw.get("metadata") or {}
+    meta = raw.get("metadata")
+    if not isinstance(meta, Mapping):  # the message that it is none needs a title too
+        meta = {}
     parts = (raw.get("kind") or "?", meta.get("namespace"), meta.get("name") or "?")
     return "/".join(str(part) for part in parts if part)
 

@@ -269,6 +269,9 @@ def _on_node(pod: Pod, status: PodStatus, around: Around, events: Sequence[Event
         waiting = next((c for c in status.containers if _blocked(c.waiting)), None)
         if waiting is None:
             return _of("STARTING", since=since)
+        known = meaning(waiting.message, Speaker.KUBELET)
+        if known.code == "KUBELET_TRAP":
+            return _of(known.code, waiting.message, known.facts, since)
         facts = {"container": waiting.name, "waiting": waiting.waiting}
         return _of("CONTAINER_NOT_STARTING", waiting.message or waiting.waiting, facts, since)
     event = newest(events, said.PREPARE_FAILED)

@@ -1,6 +1,6 @@
 """Selectors: CEL expressions over one device, compiled and evaluated as Kubernetes does.
 
-The only file that knows the engine, which parses and checks types; evaluation is `cel.evaluate`.
+The engine parses and checks types; evaluation is `cel.evaluate`.
 Follows ``k8s.io/dynamic-resource-allocation/cel/compile.go``: the one variable is ``device`` with
 ``driver``, ``attributes``, ``capacity`` and ``allowMultipleAllocations``; a missing attribute is
 an error that ends the whole scheduling attempt, not "no match".
@@ -22,6 +22,7 @@ from devices.dra.cel.cost import worst_cost
 from devices.dra.cel.declarations import EXTENSIONS, OVERLOADS, REPLACED
 from devices.dra.cel.evaluate import Scope, Step, Unmodelled, compiled
 from devices.dra.cel.paths import ATTRIBUTES, CAPACITY, Paths, paths_of
+from devices.dra.cel.patterns import PatternNotModelled
 from devices.dra.cel.syntax import Node as Tree
 from devices.dra.cel.syntax import (
     read_checked,
@@ -306,6 +307,8 @@ def _compiled(
         raise SelectorError(_first_line(str(error))) from error
     try:
         check(checked, dynamic, any_result)
+    except PatternNotModelled as error:
+        raise Unmodelled(str(error)) from error
     except CelError as error:
         raise SelectorError(str(error)) from error
     return Selector(expression, checked.root, paths_of(checked.root), lists, compiled(checked.root))

@@ -12,7 +12,7 @@ from devices.dra.quantity import Quantity
 from devices.dra.slices import CounterSet, Device, Slice
 from devices.dra.snapshot import Snapshot
 from devices.dra.taints import DeviceTaint
-from devices.dra.usage import Usage, usage
+from devices.dra.usage import Usage, names_taken, usage
 
 
 class State(StrEnum):
@@ -64,6 +64,8 @@ def taints(snapshot: Snapshot, piece: Slice, device: Device) -> tuple[DeviceTain
 
 def rule_taints(snapshot: Snapshot, piece: Slice) -> Sequence[tuple[str, DeviceTaint]]:
     """Taints that rules put on a slice: pairs of device name ("" for every device) and taint."""
+    if not snapshot.rules:
+        return ()
     return snapshot.once(("rules", piece.driver, piece.pool), lambda s: _rule_taints(s, piece))
 
 
@@ -105,21 +107,32 @@ def fits_counters(device: Device, left: Mapping[str, Mapping[str, Quantity]]) ->
     )
 
 
+def pool_standings(snapshot: Snapshot, pool: Pool) -> Mapping[str, Sequence[Standing]]:
+    """The same for the slices of one pool, without looking at any other."""
+    known: Mapping[str, Sequence[Standing]] | None = snapshot.memo.get("standings")
+    return _of_pool(snapshot, pool, usage(snapshot)) if known is None else known
+
+
 def _standings(snapshot: Snapshot) -> Mapping[str, Sequence[Standing]]:
     used = usage(snapshot)
     out: dict[str, Sequence[Standing]] = {}
     for pool in pools(snapshot).values():
-        whole_pool = INVALID if pool.invalid else INCOMPLETE if pool.incomplete else None
-        left = counters_left(pool.slices, used, counter_sets(pool.slices))
-        for piece in pool.slices:
-            if whole_pool is not None:
-                out[piece.name] = tuple(
-                    ALLOCATED if used.taken(_key(pool.key, device)) else whole_pool
-                    for device in piece.devices
-                )
-            else:
-                out[piece.name] = _of_slice(snapshot, pool, piece, used, left)
+        out.update(_of_pool(snapshot, pool, used))
     return out
+
+
+def _of_pool(snapshot: Snapshot, pool: Pool, used: Usage) -> Mapping[str, Sequence[Standing]]:
+    whole_pool = INVALID if pool.invalid else INCOMPLETE if pool.incomplete else None
+    if whole_pool is not None:
+        return {
+            piece.name: tuple(
+                ALLOCATED if used.taken(_key(pool.key, device)) else whole_pool
+                for device in piece.devices
+            )
+            for piece in pool.slices
+        }
+    left = counters_left(pool.slices, used, counter_sets(pool.slices))
+    return {piece.name: _of_slice(snapshot, pool, piece, used, left) for piece in pool.slices}
 
 
 def _of_slice(
@@ -137,15 +150,21 @@ def _of_slice(
     plain = not (gone or rules)
     driver, name = pool.key
     whole, shared = used.whole, used.shared
+    taken = names_taken(snapshot).get(pool.key, frozenset())
     out = []
     for device in piece.devices:
+        if (
+            plain
+            and device.name not in taken
+            and not (
+                device.taints or device.consumes or device.shareable or device.binding_conditions
+            )
+        ):
+            out.append(FREE)
+            continue
         key = (driver, name, device.name)
         if key in whole:
             out.append(ALLOCATED)
-        elif plain and not (
-            device.taints or device.consumes or device.shareable or device.binding_conditions
-        ):
-            out.append(FREE)
         elif gone:
             out.append(NO_NODE)
         elif any(taint.closes for taint in taints(snapshot, piece, device)):

@@ -7,10 +7,11 @@ Allocation results are the only truth about use (adminAccess uses nothing). Sour
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from devices.dra.claims import Claim, DeviceKey
+from devices.dra.pools import PoolKey
 from devices.dra.quantity import Quantity
 from devices.dra.snapshot import Snapshot
 
@@ -30,9 +31,29 @@ class Usage:
         """Whether a device counts as allocated, in whole or in part."""
         return key in self.whole or key in self.shared
 
+    def devices(self) -> Set[DeviceKey]:
+        """Every device that is taken, in whole or in part."""
+        return self.whole.keys() | self.shared.keys()
+
     def holders(self, key: DeviceKey) -> tuple[Claim, ...]:
         """The claims that hold the device or a share of it."""
         return (*self.whole.get(key, ()), *self.shared.get(key, ()))
+
+
+def names_taken(snapshot: Snapshot) -> Mapping[PoolKey, frozenset[str]]:
+    """By pool, the names of devices that are taken, in whole or in part: for those who go through
+    all of them pool by pool, without a key for each device.
+    """
+    return snapshot.once("names taken", _names_taken)
+
+
+def _names_taken(snapshot: Snapshot) -> Mapping[PoolKey, frozenset[str]]:
+    used = usage(snapshot)
+    found: dict[PoolKey, set[str]] = defaultdict(set)
+    for taken in (used.whole, used.shared):
+        for driver, pool, name in taken:
+            found[driver, pool].add(name)
+    return {pool: frozenset(names) for pool, names in found.items()}
 
 
 def usage(snapshot: Snapshot) -> Usage:

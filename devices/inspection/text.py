@@ -17,6 +17,7 @@ from devices.dra.ledger import accounts
 from devices.dra.ownership import Ownership, ownership, same_hardware
 from devices.dra.pools import Pool, pools
 from devices.dra.snapshot import Snapshot
+from devices.dra.wording import many, some_of
 from devices.inspection.answers import Answer, Inspected, Subject, subjects
 
 #: How many nodes, holders and hints one line names.
@@ -71,7 +72,7 @@ def _pool(pool: Pool) -> str:
     if pool.outdated:
         notes.append(f"{len(pool.outdated)} older slices, which count for nothing")
     state = "; ".join(notes) or "complete"
-    return f"generation {pool.generation}, {_many(devices, 'device')}: {state}"
+    return f"generation {pool.generation}, {many(devices, 'device')}: {state}"
 
 
 def _capacity(snapshot: Snapshot) -> Iterator[str]:
@@ -93,7 +94,7 @@ def _capacity(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _tally(tally: Tally) -> str:
-    parts = [f"{_many(tally.total, 'piece')} of hardware"]
+    parts = [f"{many(tally.total, 'piece')} of hardware"]
     parts += [
         f"{number} {word}"
         for word, number in (
@@ -106,7 +107,7 @@ def _tally(tally: Tally) -> str:
     parts += [f"{number} unavailable ({name})" for name, number in tally.unavailable.items()]
     parts += [f"{number} unknown ({name})" for name, number in tally.unknown.items()]
     if tally.devices != tally.total:
-        parts.append(f"published as {_many(tally.devices, 'device')}")
+        parts.append(f"published as {many(tally.devices, 'device')}")
     return ", ".join(parts)
 
 
@@ -201,7 +202,7 @@ def _drift(snapshot: Snapshot) -> Iterator[str]:
         else:
             yield f"{each.node or 'cluster'} {each.driver} {each.code}: {each.why}"
     if unknown:
-        yield f"{_many(unknown, 'pool')} without a record of what should be there"
+        yield f"{many(unknown, 'pool')} without a record of what should be there"
 
 
 def _charges(snapshot: Snapshot) -> Iterator[str]:
@@ -228,10 +229,5 @@ def _amount(amount: object) -> str:
     return "unknown" if amount is None else str(amount)
 
 
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
 def _named(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:NAMED])
-    return shown if len(names) <= NAMED else f"{shown} and {len(names) - NAMED} more"
+    return some_of(names, NAMED)

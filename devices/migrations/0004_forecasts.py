@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('made_at', models.DateTimeField()),
                 ('seen_at', models.DateTimeField(help_text='The moment that the mirror showed.', null=True)),
-                ('fate', models.CharField(help_text='A value of devices.whatif.Fate.', max_length=32)),
+                ('fate', models.CharField(help_text='A value of devices.forecasts.whatif.Fate.', max_length=32)),
                 ('code', models.CharField(blank=True, max_length=48)),
                 ('nodes', models.PositiveIntegerField(default=0, help_text='On how many nodes it would fit.')),
                 ('release', models.CharField(blank=True, max_length=16)),

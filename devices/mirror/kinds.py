@@ -1,7 +1,8 @@
 """The kinds that the mirror follows, in the order in which a first sync lists them.
 
-What is left out of an object is said where it is read (`rows.py`): `managedFields` of all, images
-of Nodes, most of Pods that use no device, Jobs that ask for none, Events about other kinds.
+What is left out of an object is said where it is read (`rows.py`): `managedFields` (of slices, and
+of Pods that are charged for claims, who wrote them is kept), images of Nodes, most of Pods that use
+no device, Jobs that ask for none, Events about other kinds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 
 from devices.mirror import rows, shapes
-from devices.mirror.rows import Reader
+from devices.mirror.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)

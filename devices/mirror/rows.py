@@ -1,25 +1,24 @@
-"""An object's bytes → its row of the mirror, or None where the mirror does not keep such an object.
+"""What the mirror's columns hold of an object, kind by kind, and what of its bytes is kept.
 
-Pure: no database. What people wrote into an object never makes this fail: what the fast decoder
-refuses is stored in a readable form, with a note that says so.
+Pure: no database. `reader.py` makes rows of this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
-from devices.cluster.decoding import loads, readable
-from devices.dra.names import CLAIM_LABEL, SYSTEM_NAMESPACE, TENANT_LABEL
+from devices.cluster.decoding import loads
+from devices.dra.claims import ALL, EXACT, MOST_DEVICES
+from devices.dra.names import CLAIM_LABEL, SYSTEM_NAMESPACE
 from devices.mirror import shapes
 
-REWRITTEN = "Parts that cannot be shown as they are were replaced (broken characters or nesting)."
-
-Object = TypeVar("Object", bound=shapes.Thing)
+#: What a column of whole numbers can hold; no cluster has so many devices.
+_MOST = 2**63 - 1
 
 
 class Row(NamedTuple):
@@ -40,6 +39,7 @@ class Row(NamedTuple):
     pool: str
     phase: str
     classes: list[str]
+    counts: list[int]
     uses: list[str]
     claim: str
     tenant: str
@@ -60,6 +60,7 @@ class Look:
     pool: str = ""
     phase: str = ""
     classes: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
     uses: tuple[str, ...] = ()
     owner_uid: str = ""
     raw: bytes | None = None
@@ -68,127 +69,7 @@ class Look:
 
 
 PLAIN = Look()
-_bookmarks = msgspec.json.Decoder(shapes.Thing)
 UNWANTED = Look(kept=False)
-
-
-class Reader:
-    """Reads objects of one kind. `shape` is what is decoded, `look` what the columns hold."""
-
-    def __init__(
-        self,
-        kind: str,
-        shape: type[Object],
-        look: Callable[[Object, bytes], Look],
-        *,
-        opaque: bool = False,
-    ):
-        self.kind = kind
-        self._decode = msgspec.json.Decoder(shape).decode
-        self._look: Callable[[Any, bytes], Look] = look
-        self._opaque = opaque
-
-    def read(self, raw: bytes, api_version: str = "") -> tuple[str, str, Row | None]:
-        """(uid, resourceVersion, row); no row for an object that the mirror does not keep.
-
-        `api_version` is the list's, where objects carry none. Raises ValueError for no JSON.
-        """
-        note = ""
-        try:
-            # Parameters for drivers, and their data, may hold numbers beyond a float: only decoding
-            # shows them.
-            if self._opaque and (b'"opaque"' in raw or b'"data"' in raw):
-                msgspec.json.decode(raw)
-            obj = self._decode(raw)
-        except (msgspec.DecodeError, RecursionError):
-            raw, note = readable(raw), REWRITTEN
-            try:
-                obj = self._decode(raw)
-            except msgspec.DecodeError:  # a field of ours in an unknown form: the name is left
-                row = _unread(self.kind, raw, api_version)
-                return row.uid, row.resource_version, row
-        meta: shapes.Meta = obj.metadata
-        look = self._look(obj, raw)
-        if not look.kept:
-            return meta.uid, meta.resource_version, None
-        labels = meta.labels or {}
-        kept = look.raw
-        if kept is None:
-            kept = without(raw, "managedFields", meta.managed_fields)
-        row = Row(
-            uid=meta.uid,
-            kind=self.kind,
-            api_version=obj.api_version or api_version,
-            namespace=meta.namespace,
-            name=meta.name,
-            resource_version=meta.resource_version,
-            raw=kept,
-            note=note,
-            created_at=meta.creation_timestamp,
-            deleting=meta.deletion_timestamp is not None,
-            node=look.node,
-            driver=look.driver,
-            pool=look.pool,
-            phase=_word(look.phase, 128),
-            classes=list(look.classes),
-            uses=list(look.uses),
-            claim=labels.get(CLAIM_LABEL, ""),
-            tenant=labels.get(TENANT_LABEL, ""),
-            owner_uid=_word(look.owner_uid or _controller(meta), 64),
-            small=look.small,
-        )
-        return meta.uid, meta.resource_version, row
-
-
-def bookmark(raw: bytes) -> str:
-    """The resourceVersion of a bookmark, which is an object of its kind with nothing in it."""
-    return _bookmarks.decode(raw).metadata.resource_version
-
-
-def _unread(kind: str, raw: bytes, api_version: str) -> Row:
-    meta = loads(raw).get("metadata") or {}
-    return _nameplate(
-        uid=str(meta.get("uid")),
-        kind=kind,
-        api_version=api_version,
-        namespace=str(meta.get("namespace") or ""),
-        name=str(meta.get("name") or ""),
-        resource_version=str(meta.get("resourceVersion") or ""),
-        raw=raw,
-        note="Its form is unknown to this Berth: only its name was read.",
-        deleting=bool(meta.get("deletionTimestamp")),
-    )
-
-
-def bare(row: Row, why: str) -> Row:
-    """The row of an object whose contents PostgreSQL refuses: who it is, and why no more."""
-    meta = {"name": row.name, "namespace": row.namespace, "uid": row.uid}
-    return _nameplate(
-        uid=row.uid,
-        kind=row.kind,
-        api_version=row.api_version,
-        namespace=row.namespace,
-        name=row.name,
-        resource_version=row.resource_version,
-        raw=msgspec.json.encode({"metadata": meta}),
-        note=_word(f"Its contents could not be stored: {why}", 200),
-        deleting=row.deleting,
-    )
-
-
-def _nameplate(**fields: Any) -> Row:
-    """A row that says who an object is and nothing else."""
-    empty = {column: "" for column in COLUMNS}
-    return Row(**{**empty, "created_at": None, "classes": [], "uses": [], **fields})
-
-
-def _word(text: str, most: int) -> str:
-    """Free text as a column: PostgreSQL's text has no NUL."""
-    return text.replace("\0", "")[:most]
-
-
-def _controller(meta: shapes.Meta) -> str:
-    return next((owner.uid for owner in meta.owner_references or () if owner.controller), "")
 
 
 def without(raw: bytes, key: str, value: shapes.Maybe) -> bytes:
@@ -211,7 +92,27 @@ def without(raw: bytes, key: str, value: shapes.Maybe) -> bytes:
     return raw[:start] + raw[end:]
 
 
-# --- one look for each kind -----------------------------------------------------------------------
+#: The part of a Pod's status that says what its claims cost of the node.
+_CHARGED = b"f:nodeAllocatableResourceClaimStatuses"
+_managers = msgspec.json.Decoder(list[shapes.Manager])
+
+
+def with_managers(raw: bytes, managed: shapes.Maybe, field: bytes = b"") -> bytes:
+    """JSON text that keeps of `managedFields` (cut out of the same text) only who wrote and when,
+    of those that wrote `field`; without the member where there is none.
+    """
+    if managed is msgspec.UNSET:
+        return raw
+    told = bytes(managed)
+    found = [
+        shapes.Manager(one.manager, one.time, one.subresource)
+        for one in (_managers.decode(managed) if field in told else ())
+        if field in (b"" if one.fields_v1 is msgspec.UNSET else bytes(one.fields_v1))
+    ]
+    if not found:
+        return without(raw, "managedFields", managed)
+    member = b'"managedFields":'
+    return raw.replace(member + told, member + msgspec.json.encode(found), 1)
 
 
 def look_plain(obj: shapes.Plain, raw: bytes) -> Look:
@@ -220,8 +121,10 @@ def look_plain(obj: shapes.Plain, raw: bytes) -> Look:
 
 
 def look_slice(obj: shapes.Slice, raw: bytes) -> Look:
+    """With who wrote it: a node's ledger names the writer of what it rests on."""
     spec = obj.spec
-    return Look(node=spec.node_name, driver=spec.driver, pool=spec.pool.name)
+    kept = with_managers(raw, obj.metadata.managed_fields)
+    return Look(node=spec.node_name, driver=spec.driver, pool=spec.pool.name, raw=kept)
 
 
 def look_rule(obj: shapes.Rule, raw: bytes) -> Look:
@@ -235,11 +138,13 @@ def look_claim(obj: shapes.Claim, raw: bytes) -> Look:
     phase = "pending"
     if status.allocation is not None:
         phase = "reserved" if status.reserved_for else "allocated"
-    return Look(node=_pinned(status.allocation), phase=phase, classes=_classes(obj.spec))
+    classes, counts = _charged(obj.spec)
+    return Look(node=_pinned(status.allocation), phase=phase, classes=classes, counts=counts)
 
 
 def look_template(obj: shapes.Template, raw: bytes) -> Look:
-    return Look(classes=_classes(obj.spec.spec))
+    classes, counts = _charged(obj.spec.spec)
+    return Look(classes=classes, counts=counts)
 
 
 def look_pod(obj: shapes.Pod, raw: bytes) -> Look:
@@ -256,7 +161,8 @@ def look_pod(obj: shapes.Pod, raw: bytes) -> Look:
         or CLAIM_LABEL in (obj.metadata.labels or {})
         or any(owner.controller and owner.kind == "DaemonSet" for owner in owners)
     ):
-        return Look(node=spec.node_name, phase=phase, uses=_uses(obj))
+        kept = with_managers(raw, obj.metadata.managed_fields, _CHARGED)
+        return Look(node=spec.node_name, phase=phase, uses=_uses(obj), raw=kept)
     return Look(node=spec.node_name, phase=phase, raw=slim_pod(obj), small=True)
 
 
@@ -283,13 +189,28 @@ def look_event(obj: shapes.Event, raw: bytes, about: Iterable[str]) -> Look:
     return Look(phase=obj.reason, owner_uid=obj.involved_object.uid)
 
 
-def _classes(spec: shapes.ClaimSpec) -> tuple[str, ...]:
-    names = set()
+def _charged(spec: shapes.ClaimSpec) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Classes, sorted, and how many devices of each a quota is charged for such a claim: the same
+    sum as `devices.dra.quota.devices_asked`, over what the fast decoder read.
+    """
+    total: dict[str, int] = {}
     for request in spec.devices.requests or ():
-        for ask in (request.exactly, *(request.first_available or ())):
-            if ask and ask.device_class_name:
-                names.add(ask.device_class_name)
-    return tuple(sorted(names))
+        worst: dict[str, int] = {}
+        for ask in request.first_available or (request.exactly,):
+            if ask is not None and ask.device_class_name:
+                name = ask.device_class_name
+                worst[name] = max(worst.get(name, 0), _devices(ask))
+        for name, count in worst.items():
+            total[name] = min(total.get(name, 0) + count, _MOST)
+    names = sorted(total)
+    return tuple(names), tuple(total[name] for name in names)
+
+
+def _devices(ask: shapes.Ask) -> int:
+    mode = ask.allocation_mode or EXACT
+    if mode == ALL:
+        return MOST_DEVICES
+    return (1 if ask.count is None else ask.count) if mode == EXACT else 0
 
 
 def _pinned(allocation: shapes.Allocation | None) -> str:

@@ -24,6 +24,15 @@ class Owner(Shape):
     controller: bool = False
 
 
+class Manager(Shape):
+    """An entry of managedFields: who wrote which fields, and when."""
+
+    manager: str = ""
+    time: str = ""
+    subresource: str = ""
+    fields_v1: Maybe = UNSET
+
+
 class Meta(Shape):
     name: str = ""
     namespace: str = ""
@@ -82,6 +91,8 @@ class Rule(Thing):
 
 class Ask(Shape):
     device_class_name: str = ""
+    allocation_mode: str = ""
+    count: int | None = None
 
 
 class DeviceRequest(Shape):

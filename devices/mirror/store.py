@@ -20,7 +20,8 @@ from devices.cluster.decoding import dumps
 from devices.cluster.gateway import Change
 from devices.mirror import leadership
 from devices.mirror.kinds import MIRRORED
-from devices.mirror.rows import COLUMNS, Row, bare
+from devices.mirror.reader import bare
+from devices.mirror.rows import COLUMNS, Row
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ _TYPES = {
     "created_at": "timestamptz",
     "deleting": "bool",
     "classes": "varchar[]",
+    "counts": "int8[]",
     "uses": "varchar[]",
 }
 _SET = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS if column != "uid")

@@ -8,13 +8,16 @@ from typing import Any
 
 import msgspec
 import pgtrigger
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models, transaction
 from django.db.models import F, Q
 
 from devices.dra.lifecycle import ENDED, State, moves
-from devices.dra.objects import ClaimWish, DeviceWish, MatchWish, Shape
+from devices.dra.objects import ClaimWish, ConfigWish, DeviceWish, MatchWish, Shape
 from devices.models.lease import Leased
 from devices.models.template import TemplateVersion
+from devices.routing.routes import Path
 from tenants.models import Tenant, TenantNamespace
 
 ID_LETTERS = "bcdfghjkmnpqrstvwxz23456789"
@@ -59,14 +62,46 @@ class Claim(Leased):
     values = models.JSONField(help_text="The answers given, by parameter.")
     devices = models.JSONField(help_text="Requests built from the answers.")
     matches = models.JSONField(default=list)
+    configs = models.JSONField(default=list, help_text="Settings for drivers.")
+    classes = ArrayField(
+        models.CharField(max_length=253),
+        default=list,
+        help_text="Device classes that its requests name, sorted.",
+    )
     at_once = models.PositiveSmallIntegerField(
         default=1, help_text="How many Pods may use a template at the same time."
     )
     words = models.CharField(max_length=240, help_text="What was asked for, in words.")
     asked_by = models.UUIDField(help_text="Opaque person id.")
+    form = models.CharField(
+        max_length=36, blank=True, help_text="The page it was asked with: it asks once."
+    )
     request_id = models.CharField(max_length=64)
     requested_at = models.DateTimeField()
-    released_at = models.DateTimeField(null=True, help_text="When a person asked to release it.")
+    released_at = models.DateTimeField(
+        null=True, help_text="When a person asked to release it, or its time was over."
+    )
+    expires_at = models.DateTimeField(
+        null=True, help_text="When Berth releases it by itself; empty: when a person does."
+    )
+    warned = models.PositiveSmallIntegerField(
+        null=True, help_text="Days before its end of the last warning that is over."
+    )
+    expired = models.BooleanField(default=False, help_text="Its time was over.")
+    note = models.CharField(
+        max_length=240, blank=True, help_text="What it is for, as its tenant wrote it."
+    )
+
+    path = models.CharField(
+        max_length=8, choices=[(path.value, path.words) for path in Path], default=Path.CLAIM.value
+    )
+    resources = models.JSONField(
+        default=list, help_text="Where Pods ask by name instead: names and how many of each."
+    )
+    route_why = models.TextField(blank=True, help_text="Why it takes this path.")
+    ruled_by = models.CharField(
+        max_length=240, blank=True, help_text="Ids of the route rules that the path was found by."
+    )
 
     state = models.CharField(max_length=9, choices=STATES, default=State.REQUESTED)
     since = models.DateTimeField(help_text="Start of the state.")
@@ -76,6 +111,9 @@ class Claim(Leased):
     node = models.CharField(max_length=253, blank=True)
     pods = models.JSONField(default=list, help_text="Pods that use it: name, phase, ready.")
     object_uid = models.CharField(max_length=64, blank=True, help_text="Once it was applied.")
+    sent_from = models.CharField(
+        max_length=64, blank=True, help_text="The cluster's version before it was first applied."
+    )
     revision = models.PositiveIntegerField(default=1)
 
     objects = ClaimQuerySet.as_manager()
@@ -85,9 +123,28 @@ class Claim(Leased):
         indexes = [
             models.Index(fields=["tenant", "-id"]),
             models.Index(fields=["looked_at"], condition=~Q(state="released"), name="claims_open"),
+            models.Index(
+                fields=["expires_at"], condition=Q(released_at=None), name="claims_that_end"
+            ),
+            GinIndex(fields=["classes"], name="claims_by_class"),
+            # What lists are narrowed and sorted by (tests/bench/test_list_numbers.py measures it).
+            models.Index(
+                fields=["tenant", "-id"], condition=~Q(state="released"), name="claims_open_list"
+            ),
+            models.Index(fields=["tenant", "state", "-id"], name="claims_by_state"),
+            models.Index(fields=["tenant", "asked_by", "-id"], name="claims_by_person"),
+            models.Index(fields=["tenant", "name", "id"], name="claims_by_name"),
+            models.Index(fields=["tenant", "since", "id"], name="claims_by_since"),
+            models.Index(fields=["tenant", "expires_at", "id"], name="claims_by_end"),
+            models.Index(fields=["name", "id"], name="claims_of_all_by_name"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["namespace", "object_name"], name="object_name_once"),
+            models.UniqueConstraint(
+                fields=["tenant", "asked_by", "form"],
+                condition=~Q(form=""),
+                name="form_asks_once",
+            ),
         ]
         triggers = [
             pgtrigger.FSM(
@@ -113,6 +170,8 @@ class Claim(Leased):
             shape=Shape(self.shape),
             devices=msgspec.convert(self.devices, tuple[DeviceWish, ...]),
             matches=msgspec.convert(self.matches, tuple[MatchWish, ...]),
+            configs=msgspec.convert(self.configs, tuple[ConfigWish, ...]),
+            resources=tuple((name, count) for name, count in self.resources),
         )
 
     @transaction.atomic

@@ -23,7 +23,7 @@ class Forecast(models.Model):
     claim = models.OneToOneField(Claim, on_delete=models.CASCADE, related_name="forecast")
     made_at = models.DateTimeField()
     seen_at = models.DateTimeField(null=True, help_text="The moment that the mirror showed.")
-    fate = models.CharField(max_length=32, help_text="A value of devices.whatif.Fate.")
+    fate = models.CharField(max_length=32, help_text="A value of devices.forecasts.whatif.Fate.")
     code = models.CharField(max_length=48, blank=True)
     nodes = models.PositiveIntegerField(default=0, help_text="On how many nodes it would fit.")
     release = models.CharField(max_length=16, blank=True)

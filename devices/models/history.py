@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from devices.models.claim import Claim
+from tenants.models import Tenant
 
 
 class StageTimes(models.Model):
@@ -19,10 +20,25 @@ class StageTimes(models.Model):
     """
 
     claim = models.ForeignKey(Claim, on_delete=models.CASCADE, related_name="stage_times")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
     pod_uid = models.CharField(max_length=64)
     pod = models.CharField(max_length=253)
     classes = ArrayField(models.CharField(max_length=253), help_text="Asked for, sorted.")
-    path = models.CharField(max_length=8, default="dra")
+    path = models.CharField(max_length=8, default="claim", help_text="A `devices.routing` Path.")
+    node = models.CharField(max_length=253, blank=True)
+    node_pool = models.CharField(
+        max_length=63, blank=True, help_text="Slug of the node pool when it was bound; empty: none."
+    )
+    job = models.CharField(max_length=64, blank=True, help_text="Uid of the Job that made it.")
+    ended = models.CharField(
+        max_length=9, blank=True, help_text="Phase in which it ended; empty: not yet."
+    )
+    retries = models.PositiveIntegerField(
+        default=0, help_text="Preparations that failed and that the kubelet tried again."
+    )
+    devices = models.JSONField(
+        default=dict, help_text="How many of each class it asked for; empty where that is open."
+    )
 
     created_at = models.DateTimeField()
     generated_at = models.DateTimeField(null=True)
@@ -32,6 +48,9 @@ class StageTimes(models.Model):
     running_at = models.DateTimeField(null=True)
     ready_at = models.DateTimeField(null=True)
     released_at = models.DateTimeField(null=True)
+    unhealthy_at = models.DateTimeField(
+        null=True, help_text="When Berth first saw the kubelet call one of its devices unhealthy."
+    )
     observed = ArrayField(models.CharField(max_length=12), default=list)
 
     class Meta:
@@ -42,6 +61,7 @@ class StageTimes(models.Model):
         indexes = [
             GinIndex(fields=["classes"], name="stage_times_by_class"),
             models.Index(fields=["created_at"], name="stage_times_by_age"),
+            models.Index(fields=["tenant", "created_at"], name="stage_times_by_tenant"),
             models.Index(
                 fields=["claim"], condition=Q(released_at=None), name="stage_times_under_way"
             ),

@@ -20,7 +20,7 @@ class Observed(models.Model):
 
     The JSON is kept as bytes, not as jsonb: jsonb refuses NUL characters, which annotations may
     hold, is written 1.3 times slower and read back 2.5 times slower (measured on 50,000 objects),
-    and nothing here looks into it by SQL. It lacks `managedFields`, an image list of Nodes, and
+    and nothing here looks into it by SQL. It lacks most of `managedFields`, images of Nodes, and
     what `devices.mirror.kinds` says of other kinds. A migration that changes what is kept of an
     object empties this table and Sync, so that everything is listed anew.
     """
@@ -51,6 +51,11 @@ class Observed(models.Model):
         models.CharField(max_length=253),
         default=list,
         help_text="Device classes that a claim or a template asks for, sorted.",
+    )
+    counts = ArrayField(
+        models.BigIntegerField(),
+        default=list,
+        help_text="For each of `classes`, how many devices a quota is charged.",
     )
     uses = ArrayField(
         models.CharField(max_length=253),

@@ -55,6 +55,9 @@ class NamespaceStanding(models.Model):
     applied = models.JSONField(
         default=dict, help_text="What the cluster was last seen to have: kind to object."
     )
+    taken_off = models.JSONField(
+        default=dict, help_text="What of Berth's was found when it left its tenant: kind to object."
+    )
     in_force_at = models.DateTimeField(null=True, help_text="When both last agreed.")
     repaired_at = models.DateTimeField(null=True, help_text="When others' changes were undone.")
 

@@ -9,10 +9,10 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from devices.claimfacts import StageTook
-from devices.history import Usual
-from devices.telling import Row, job_of, next_step
-from devices.whatif import Fate, Outlook
+from devices.asks.claimfacts import StageTook
+from devices.asks.history import Usual
+from devices.forecasts.telling import Row, job_of, next_step
+from devices.forecasts.whatif import Fate, Outlook
 from portal.ui import words
 from portal.ui.drawings import FunnelStep
 

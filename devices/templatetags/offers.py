@@ -1,4 +1,4 @@
-"""Template tags about what classes offer (counts of `devices/offers.py`): `{% load offers %}`."""
+"""Template tags about what classes offer (counted in devices/catalogue/offers.py)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from django import template
 
 from devices.dra.codes import CODES
+from devices.dra.hardwarewords import REASONS
 
 register = template.Library()
 
@@ -30,6 +31,8 @@ def merged(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 @register.filter
 def because(code: str) -> str:
     """A code's words in mid-sentence: 'other partitions of the same hardware are in use'."""
+    if code in REASONS:
+        return REASONS[code]
     known = CODES.get(code)
     if known is None:
         return code

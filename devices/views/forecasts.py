@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from devices.alternatives import Alternative
-from devices.claimfacts import cluster_events, device_facts, pod_times
+from devices.asks.claimfacts import cluster_events, device_facts, pod_times
+from devices.asks.claims import LONGEST_NOTE
+from devices.asks.history import classes_of, usual_times
+from devices.asks.lifetimes import lasts
+from devices.asks.question_form import PARAMETER
+from devices.asks.snippets import extended_pod
+from devices.authoring.succession import Lineage, Succession
 from devices.dra.codes.devices import CODES as CODES_OF_DEVICES
 from devices.dra.lifecycle import State
 from devices.dra.objects import ClaimWish
-from devices.dra.template import Value
-from devices.forecast import EXPLAINED, Advice, advise, nearest_to, pending, routed
-from devices.forms import PARAMETER
-from devices.history import classes_of, usual_times
+from devices.dra.templates import Value
+from devices.forecasts.alternatives import Alternative
+from devices.forecasts.forecast import EXPLAINED, Advice, advise, nearest_to, pending
+from devices.forecasts.telling import told, waiting
 from devices.models import Claim, ClassWords, TemplateVersion
-from devices.snippets import extended_pod
-from devices.telling import told, waiting
+from devices.routing.paths import offered_by_plugin, routed
+from devices.routing.routes import Path
 from tenants.access import Access
+
+#: Entries of the form beside the template's questions that an address may carry: texts with their
+#: longest, and numbers.
+TEXTS: Final[Mapping[str, int]] = {"namespace": 63, "name": 63, "note": LONGEST_NOTE}
+NUMBERS: Final = ("at_once", "days")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +54,27 @@ def answers_given(request: HttpRequest, access: Access) -> dict[str, Any]:
     earlier = Claim.objects.of(access.tenant).select_related("namespace")
     if like and (claim := earlier.filter(public_id=like).first()):
         given = {PARAMETER + name: value for name, value in claim.values.items()}
-        given |= {"namespace": claim.namespace.name, "name": claim.name}
+        given |= {**entries_of(claim), "note": claim.note}
     for name, value in request.GET.items():
         text = str(value).replace("\x00", "")
         if name.startswith(PARAMETER):
             given[name] = {"true": True, "false": False}.get(text, text)
-        elif name in ("namespace", "name"):
-            given[name] = text[:63]
+        elif name in TEXTS:
+            given[name] = text[: TEXTS[name]]
+        elif name in NUMBERS and text.isascii() and text.isdecimal():
+            given[name] = text[:4]
     return given
+
+
+def entries_of(claim: Claim) -> dict[str, str]:
+    """What was said of an ask beside its template's questions, as a form's address has it."""
+    days = lasts(claim.requested_at, claim.expires_at)
+    return {
+        "namespace": claim.namespace.name,
+        "name": claim.name,
+        **({"at_once": str(claim.at_once)} if claim.at_once > 1 else {}),
+        **({"days": str(days)} if days is not None else {}),
+    }
 
 
 def form_address(slug: str, template: str, values: Mapping[str, Value], **named: str) -> str:
@@ -64,9 +87,15 @@ def form_address(slug: str, template: str, values: Mapping[str, Value], **named:
 
 
 def advice_for(
-    access: Access, version: TemplateVersion, values: Mapping[str, Value], wish: ClaimWish
+    access: Access,
+    version: TemplateVersion,
+    values: Mapping[str, Value],
+    wish: ClaimWish,
+    numbers: Mapping[str, int],
 ) -> dict[str, Any]:
-    """The context of `devices/_what_if.html` and `devices/_route.html`."""
+    """The context of `devices/_what_if.html` and `devices/_route.html`. `numbers` are what else was
+    filled in (see NUMBERS): an alternative keeps them.
+    """
     mine = frozenset(access.tenant.namespaces.values_list("name", flat=True))
     advice = advise(
         tenant=access.tenant,
@@ -77,8 +106,9 @@ def advice_for(
         mine=mine,
         now=timezone.now(),
     )
-    named = {"namespace": wish.namespace, "name": wish.name}
-    route = routed(wish)
+    kept = {name: str(number) for name, number in numbers.items()}
+    named = {"namespace": wish.namespace, "name": wish.name, **kept}
+    route = routed(wish, version.template.slug, timezone.now())
     return {
         "advice": advice,
         **in_words(advice, mine),
@@ -87,6 +117,7 @@ def advice_for(
             for one in advice.nearest
         ],
         "route": route,
+        "plugin": offered_by_plugin(wish) if route.path is Path.PLUGIN else (),
         "extended": extended_pod(wish, route.resources or route.also),
     }
 
@@ -111,11 +142,13 @@ def claim_page(access: Access, claim: Claim) -> dict[str, Any]:
         for device in claim.placed
     ]
     now = timezone.now()
+    lineage = Lineage(access.tenant, now)
     page = {
         "devices": devices,
         "times": pod_times(claim, now),
         "said_by_cluster": cluster_events(claim),
-        "again": _again(access, claim, claim.values),
+        "lineage": lineage,
+        "again": _again(access, claim, claim.values, lineage.of(claim.version)),
     }
     if claim.state == State.PENDING:
         page |= _why_pending(access, claim, mine)
@@ -144,12 +177,17 @@ def _why_pending(access: Access, claim: Claim, mine: frozenset[str]) -> dict[str
     }
 
 
-def _again(access: Access, claim: Claim, values: Mapping[str, Value]) -> str:
-    """The address of the form of this claim's template, filled in."""
+def _again(
+    access: Access,
+    claim: Claim,
+    values: Mapping[str, Value],
+    told: Succession | None = None,
+) -> str:
+    """The address of the form of this claim's template, or of what took its place, filled in."""
+    version = told.version if told and told.version else claim.version
     return form_address(
         access.tenant.slug,
-        claim.version.template.slug,
+        version.template.slug,
         values,
-        namespace=claim.namespace.name,
-        name=claim.name,
+        **entries_of(claim),
     )

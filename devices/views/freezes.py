@@ -13,8 +13,8 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from devices.freezes import AlreadyFrozen, freeze, frozen_for, lift
-from devices.models import Freeze, Offer
+from devices.models import Freeze, NodePool, Offer
+from devices.tenancy.freezes import AlreadyFrozen, freeze, frozen_for, lift
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
 from tenants.access import platform_access, tenant_for
@@ -24,10 +24,14 @@ from tenants.policy import PlatformAct
 PAGE_SIZE = 50
 PARTED = ":"
 CLASS, TENANT = Freeze.Scope.CLASS, Freeze.Scope.TENANT
+POOL, DRIVER, CHANGE = Freeze.Scope.POOL, Freeze.Scope.DRIVER, Freeze.Scope.CHANGE
+DRA = Freeze.Path.DRA
 
 
 class FreezeForm(forms.Form):
-    """What to freeze, why and until when. `what` is a scope and its target in one choice."""
+    """What to freeze, why and until when. `what` is a scope, its target and, of a node pool, the
+    path in one choice.
+    """
 
     what = forms.ChoiceField(label="Freeze", help_text="New work waits; what runs goes on.")
     reason = forms.CharField(
@@ -41,17 +45,29 @@ class FreezeForm(forms.Form):
     strict = forms.BooleanField(
         required=False,
         label="Strict: replacements of what runs wait too",
-        help_text="A Pod that ends is then not started again until the freeze is over.",
+        help_text="A Pod that ends is then not started again until the freeze is over. Not for "
+        "node pools and drivers: those are closed to every new Pod anyway.",
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         classes = Offer.objects.order_by("device_class").values_list("device_class", flat=True)
         tenants = Tenant.objects.exclude(state=Tenant.State.CLOSED).values_list("slug", "name")
+        pools = list(NodePool.objects.values_list("slug", "name", "driver"))
         self.fields["what"].choices = [  # type: ignore[attr-defined]
             (f"{Freeze.Scope.ALL}{PARTED}", "Everything"),
             ("Device classes", [(f"{CLASS}{PARTED}{name}", name) for name in classes]),
             ("Tenants", [(f"{TENANT}{PARTED}{slug}", name) for slug, name in tenants]),
+            ("Node pools", [(f"{POOL}{PARTED}{slug}", name) for slug, name, _ in pools]),
+            (
+                "Node pools, nodes of DRA alone",
+                [(f"{POOL}{PARTED}{slug}{PARTED}{DRA}", name) for slug, name, _ in pools],
+            ),
+            (
+                "Driver changes",
+                [(f"{CHANGE}{PARTED}{slug}", f"of {name}") for slug, name, _ in pools],
+            ),
+            ("Drivers", [(f"{DRIVER}{PARTED}{one}", one) for one in sorted({p[2] for p in pools})]),
         ]
 
 
@@ -63,12 +79,13 @@ def freezes(request: HttpRequest) -> HttpResponse:
     form = FreezeForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
-        scope, _, target = data["what"].partition(PARTED)
+        scope, target, path = [*data["what"].split(PARTED), ""][:3]
         try:
             made = freeze(
                 access=access,
                 scope=scope,
                 target=target,
+                path=path,
                 strict=data["strict"],
                 reason=data["reason"],
                 until=data["until"],
@@ -85,13 +102,15 @@ def freezes(request: HttpRequest) -> HttpResponse:
             messages.success(request, f"{words} is frozen.", extra_tags=request_id)
             return redirect("freezes")
     now = timezone.now()
-    page = Paginator(Freeze.objects.all(), PAGE_SIZE).get_page(request.GET.get("page"))
+    page = Paginator(Freeze.objects.select_related("hold"), PAGE_SIZE).get_page(
+        request.GET.get("page")
+    )
     context = {
         "access_platform": access,
         "form": form,
         "page": page,
         "rows": named(page.object_list),
-        "standing": named(Freeze.objects.standing(now)),
+        "standing": named(Freeze.objects.standing(now).select_related("hold")),
         "why_not": access.why_not(PlatformAct.FREEZE),
         "now": now,
     }

@@ -14,9 +14,9 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from devices.catalogue import approved
-from devices.lending import lendable, touched, wrong_terms
-from devices.spending import class_names
+from devices.authoring.shown import shown_to
+from devices.tenancy.lending import lendable, touched, wrong_terms
+from devices.tenancy.spending import class_names
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
 from portal.ui.forms import Card, RadioCards
@@ -104,13 +104,14 @@ def grant_offer(request: HttpRequest, slug: str) -> HttpResponse:
     names = class_names()
     choices = [
         (f"{template} {device_class}", f"{words}: {names.get(device_class, device_class)}")
-        for template, words, device_class in lendable(approved())
+        for template, words, device_class in lendable(shown_to(access.tenant, timezone.now()))
     ]
-    form = OfferForm(request.POST or None, choices=choices)
+    what = f"{request.GET.get('template', '')} {request.GET.get('class', '')}"
+    form = OfferForm(request.POST or None, choices=choices, initial={"what": what})
     if request.method == "POST" and form.is_valid():
         terms = form.terms()
         try:
-            if wrong := wrong_terms(terms["template"], terms["device_class"]):
+            if wrong := wrong_terms(access.tenant, terms["template"], terms["device_class"]):
                 raise Invalid("Nothing was offered.", fields=wrong)
             made = verbs.offer(
                 access=access, **terms, request_id=request_id_of(request), now=timezone.now()

@@ -8,12 +8,13 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from devices.attention import attention
-from devices.catalogue import approved
-from devices.limit_rows import limit_rows, most_strained
+from devices.asks.attention import attention
+from devices.authoring.shown import beyond, shown_to
 from devices.models import Claim
-from devices.spending import budget_of
-from tenants.access import tenant_for, tenants_of
+from devices.tenancy.limit_rows import limit_rows, most_strained
+from devices.tenancy.spending import budget_of
+from tenants.access import closed_tenants_of, tenant_for, tenants_of
+from tenants.models import User
 from tenants.policy import Act
 
 ROWS = 12
@@ -24,10 +25,12 @@ LIMITS = 6
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     """Straight to the only tenant; with several, or none, a page to choose from."""
-    scopes = tenants_of(request.user)  # type: ignore[arg-type]
+    user = request.user
+    assert isinstance(user, User)
+    scopes = tenants_of(user)
     if len(scopes) == 1:
         return redirect("tenant-home", scopes[0].tenant.slug)
-    return render(request, "tenants/choose.html", {})
+    return render(request, "tenants/choose.html", {"closed": closed_tenants_of(user)})
 
 
 @require_safe
@@ -37,7 +40,11 @@ def tenant_home(request: HttpRequest, slug: str) -> HttpResponse:
     access = tenant_for(request.user, slug)
     claims = Claim.objects.of(access.tenant).open().select_related("version__template", "namespace")
     rows = list(claims[: ROWS + 1])
-    limits = most_strained(limit_rows(budget_of(access.tenant, timezone.now())))
+    now = timezone.now()
+    limits = most_strained(limit_rows(budget_of(access.tenant, now)))
+    templates = shown_to(access.tenant, now)
+    too_much = beyond(templates, access.tenant, now)
+    templates.sort(key=lambda version: version.template.slug in too_much)
     return render(
         request,
         "tenants/home.html",
@@ -45,12 +52,13 @@ def tenant_home(request: HttpRequest, slug: str) -> HttpResponse:
             "access": access,
             "namespaces": access.tenant.namespaces.select_related("standing"),
             "members_count": access.tenant.memberships.count(),
-            "attention": attention(access.tenant),
+            "attention": attention(access.tenant, now),
             "claims": rows[:ROWS],
             "more_claims": len(rows) > ROWS,
             "limits": limits[:LIMITS],
             "more_limits": len(limits) > LIMITS,
-            "templates": approved(),
+            "templates": templates,
+            "beyond": too_much,
             "why_not_ask": access.why_not(Act.ASK),
         },
     )

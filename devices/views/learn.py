@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from devices.asks.history import classes_of
 from devices.dra.slicereader import SliceReader
 from devices.models import Claim, ClassWords, Observed
 from tenants.access import tenant_for
@@ -42,7 +43,7 @@ def how_allocation_works(request: HttpRequest, slug: str) -> HttpResponse:
         chosen = next((row for row in recent if row.placed), recent[0] if recent else None)
     context: dict[str, Any] = {"access": access, "claim": chosen, "recent": recent}
     if chosen is not None:
-        classes = sorted({device["device_class"] for device in chosen.devices})
+        classes = classes_of(chosen)
         words = dict(
             ClassWords.objects.filter(device_class__in=classes).values_list(
                 "device_class", "display_name"

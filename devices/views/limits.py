@@ -8,25 +8,28 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from devices.limit_rows import limit_row, limit_rows, line_rows, query_of, what_of
 from devices.models import Offer
-from devices.spending import (
+from devices.tenancy.limit_rows import limit_row, limit_rows, line_rows, query_of, what_of
+from devices.tenancy.spending import (
     amount_words,
     budget_of,
     capacity_effects,
     class_names,
+    lines_behind,
     read_amount,
     words_of,
 )
 from portal.approvals.models import Approval
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
+from portal.ui.forms import blame
 from tenants.access import Access, tenant_for
 from tenants.limit_setting import ask_for_limit, share_out
 from tenants.limits import Measure, What, devices_of
@@ -34,6 +37,7 @@ from tenants.models import LimitWish
 from tenants.policy import Act
 
 WISHES = 20
+PAGE_SIZE = 50
 
 
 class AmountField(forms.CharField):
@@ -171,16 +175,18 @@ def _limit_page(
     form: RaiseForm,
     shares: ShareForm | None,
 ) -> HttpResponse:
-    budget, names = budget_of(access.tenant, timezone.now()), class_names()
+    now = timezone.now()
+    budget, names = budget_of(access.tenant, now), class_names()
     row = limit_row(budget, what, names)
     if row is None:
         raise Http404
+    lines = line_rows(lines_behind(access.tenant, what, now), access.tenant)
     has_row = what in budget.limits
     now_shared = {share.namespace: share.amount for share in row.shares}
     context = {
         "access": access,
         "row": row,
-        "lines": line_rows(budget.of(what), access.tenant),
+        "page": Paginator(lines, PAGE_SIZE).get_page(request.GET.get("page")),
         "form": form,
         "shares": shares or _share_form(access, now_shared, None),
         "can_share": has_row and row.limit is not None,
@@ -210,8 +216,7 @@ def _ask(request: HttpRequest, access: Access, what: What, form: RaiseForm) -> H
             now=timezone.now(),
         )
     except Invalid as refused:
-        for name, text in refused.fields.items():
-            form.add_error(name if name in form.fields else None, text)
+        blame(form, refused.fields)
         return None
     messages.success(request, "Asked for. An approver or an admin of the platform decides.")
     return redirect("limits", access.tenant.slug)

@@ -12,17 +12,19 @@ from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from devices.limit_rows import limit_rows, what_of
 from devices.models import Offer
-from devices.spending import budget_of, class_names
+from devices.tenancy.limit_rows import limit_rows, what_of
+from devices.tenancy.spending import budget_of, class_names
 from devices.views.limits import AmountField
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
+from portal.ui.forms import blame
 from tenants.access import PlatformAccess, platform_access
 from tenants.limit_setting import remove_limit, set_limit
 from tenants.limits import ANY_CLASS, Measure, What
+from tenants.longest import MOST_DAYS, set_longest_days
 from tenants.models import Tenant
 from tenants.policy import PlatformAct
 
@@ -99,8 +101,7 @@ def tenant(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             _change(request, access, found, form)
         except Invalid as refused:
-            for name, text in refused.fields.items():
-                form.add_error(name if name in form.fields else None, text)
+            blame(form, refused.fields)
         else:
             messages.success(request, f"The limits of {found.name} are changed.")
             return redirect("platform-limit", slug)
@@ -111,9 +112,33 @@ def tenant(request: HttpRequest, slug: str) -> HttpResponse:
         "any_class": budget.any_class,
         "form": form,
         "why_not": access.why_not(PlatformAct.SET_LIMITS),
+        "most_days": MOST_DAYS,
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "devices/platform_limit.html", context, status=status)
+
+
+@require_POST
+@login_required
+def longest_days(request: HttpRequest, slug: str) -> HttpResponse:
+    """Sets how long the tenant's claims may last; empty takes the maximum away."""
+    access = platform_access(request.user)
+    access.require(PlatformAct.SEE)
+    text = request.POST.get("days", "").strip()
+    number = int(text) if text.isdecimal() and len(text) < 6 else 0
+    try:
+        set_longest_days(
+            platform=access,
+            tenant=get_object_or_404(Tenant, slug=slug),
+            days=number if text else None,
+            request_id=request_id_of(request),
+            now=timezone.now(),
+        )
+    except Invalid as refused:
+        messages.error(request, " ".join([refused.message, *refused.fields.values()]))
+    else:
+        messages.success(request, "Saved. Claims that are open keep the end that they have.")
+    return redirect("platform-limit", slug)
 
 
 def _change(request: HttpRequest, access: PlatformAccess, tenant: Tenant, form: LimitForm) -> None:

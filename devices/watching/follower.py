@@ -19,10 +19,12 @@ from devices.cluster.gateway import (
 )
 from devices.cluster.kinds import KINDS
 from devices.mirror.kinds import Mirrored
-from devices.mirror.rows import Row, bookmark
+from devices.mirror.reader import bookmark
+from devices.mirror.rows import Row
 from devices.mirror.store import Changed, Store
 from devices.watching.parts import Part, pauses
 from devices.watching.writer import Seen, Writer
+from portal import metrics
 
 # How long one watch lasts before it is opened anew; the server ends it in order.
 WATCH_SECONDS = 290
@@ -125,6 +127,7 @@ class Follower(Part):
 
     def _list(self) -> str:
         """Every object, page by page, to the writer; returns the version to watch from."""
+        metrics.WATCH_LISTS.labels(self.kind).inc()
         seen: list[str] = []
         version = ""
         for page in self._gateway.pages(self.kind, namespace=self._mirrored.namespace):
@@ -196,6 +199,7 @@ class Follower(Part):
             self._watch.close()
         for event in self._watch:
             self._heard += 1
+            metrics.WATCH_EVENTS.labels(self.kind, event.change.value).inc()
             if event.change is Change.BOOKMARK:
                 seen = Seen(self.kind, bookmark(event.raw))
             else:

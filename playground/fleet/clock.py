@@ -29,6 +29,7 @@ class Pace:
     """Turns the seconds a real kubelet takes into those of this fleet (`time_scale`)."""
 
     scale: float = 1.0
+    sync_seconds: float = 60.0
 
     def of(self, real_seconds: float) -> float:
         return real_seconds * self.scale
@@ -42,7 +43,7 @@ class Pace:
     @property
     def resync(self) -> float:
         """The least wait before a failed Pod is tried again (syncFrequency)."""
-        return self.of(60.0)
+        return self.of(self.sync_seconds)
 
     @property
     def wipe(self) -> float:

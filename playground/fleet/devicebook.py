@@ -2,19 +2,23 @@
 
 Follows pkg/kubelet/cm/devicemanager/manager.go of 1.37 as seen on a real kubelet: a stopped
 plugin leaves its capacity for five minutes with nothing allocatable, the key is never removed, and
-allocations of Pods long gone are remembered until the next one is made.
+allocations of Pods long gone are remembered until the next one is made or somebody asks. What a
+restarted kubelet knows are its notes on disk, which are written when a plugin lists its devices,
+at every allocation, and a last time when the five minutes are over.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 Obj = dict[str, Any]
 
 UNHEALTHY = "no healthy devices present; cannot allocate unhealthy devices {resource}"
+UNREGISTERED = "cannot allocate unregistered device {resource}"
 TOO_FEW = (
     "requested number of devices unavailable for {resource}."
     " Requested: {wanted}, Available: {available}"
@@ -33,7 +37,11 @@ class NotAdmitted(Exception):
 
 @dataclass(slots=True)
 class _Resource:
-    """One extended resource; `healthy` by device id. `endpoint`: the plugin is registered."""
+    """One extended resource; `healthy` by device id. `endpoint`: the plugin is registered.
+
+    `remembered` are uids of Pods that hold or held devices; `noted` are those on disk, and
+    `listed` tells whether the resource itself stands there.
+    """
 
     healthy: dict[str, bool] = field(default_factory=dict)
     endpoint: bool = False
@@ -41,13 +49,23 @@ class _Resource:
     forgotten: bool = False  # the grace after the plugin's stop is over
     holders: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     remembered: set[str] = field(default_factory=set)
+    noted: set[str] = field(default_factory=set)
+    listed: bool = False
+
+    def write(self) -> None:
+        """The kubelet's notes on disk become what it knows."""
+        self.noted, self.listed = set(self.remembered), not self.forgotten
 
 
 class DeviceBook:
-    """The device plugins' resources of one node; safe to use from several threads."""
+    """The device plugins' resources of one node; safe to use from several threads.
 
-    def __init__(self, *, grace: float) -> None:
+    `grace` in seconds of `clock`.
+    """
+
+    def __init__(self, *, grace: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._grace = grace
+        self._clock = clock
         self._resources: dict[str, _Resource] = {}
         self._lock = threading.RLock()
 
@@ -57,30 +75,42 @@ class DeviceBook:
             known = self._resources.setdefault(resource, _Resource())
             known.healthy = dict.fromkeys(devices, True)
             known.endpoint, known.forgotten = True, False
+            known.write()
+
+    def tell(self, resource: str, device: str, *, healthy: bool) -> None:
+        """A registered plugin tells how one of its devices is."""
+        with self._lock:
+            known = self._resources[resource]
+            if known.endpoint and device in known.healthy:
+                known.healthy[device] = healthy
+                known.write()
 
     def stopped(self, resource: str) -> None:
         """The plugin is gone: its devices are unhealthy at once, forgotten after the grace."""
         with self._lock:
             known = self._resources.setdefault(resource, _Resource())
-            known.endpoint, known.stopped_at = False, time.monotonic()
+            known.endpoint, known.stopped_at = False, self._clock()
             known.healthy = dict.fromkeys(known.healthy, False)
 
     def restart(self) -> None:
-        """The kubelet starts anew: what does not register again offers nothing."""
+        """The kubelet starts anew, with what its notes say: a resource that stands in them and
+        does not register again offers nothing, and has its grace anew."""
         with self._lock:
             for known in self._resources.values():
+                known.remembered = known.noted | {uid for uid, _ in known.holders}
                 if not known.endpoint:
                     known.healthy.clear()
-                    known.stopped_at, known.forgotten = time.monotonic(), False
+                    known.stopped_at, known.forgotten = self._clock(), not known.listed
 
     def offered(self) -> dict[str, tuple[int, int]]:
         """By resource: capacity and allocatable, as Node status shows them."""
         with self._lock:
             for known in self._resources.values():
-                gone = not known.endpoint and time.monotonic() - known.stopped_at >= self._grace
+                gone = not known.endpoint and self._clock() - known.stopped_at >= self._grace
                 if gone and not known.forgotten:
                     known.healthy.clear()
                     known.forgotten = True
+                    known.write()
             return {
                 name: (len(known.healthy), sum(known.healthy.values()))
                 for name, known in self._resources.items()
@@ -95,7 +125,12 @@ class DeviceBook:
                 if known is None or (uid, container) in known.holders:
                     # A resource that no plugin ever offered here is none of the kubelet's business.
                     continue
-                if not known.healthy and allocatable.get(resource) == "0":
+                if known.forgotten and not known.endpoint:
+                    if known.remembered:
+                        known.remembered = {holder for holder, _ in known.holders}
+                        raise _unexpected(UNREGISTERED.format(resource=resource))
+                    if allocatable.get(resource) != "0":
+                        continue
                     raise NotAdmitted(
                         f"OutOf{resource}",
                         f"Node didn't have enough resource: {resource}, requested: {wanted},"
@@ -111,6 +146,7 @@ class DeviceBook:
                 # An allocation is what purges the memory of Pods that are gone.
                 known.remembered = {holder for holder, _ in known.holders} | {uid}
                 known.holders[uid, container] = tuple(free[:wanted])
+                known.write()
 
     def _free(self, known: _Resource) -> list[str]:
         held = {device for devices in known.holders.values() for device in devices}
@@ -127,6 +163,7 @@ class DeviceBook:
                         known = self._resources.setdefault(resource["name"], _Resource())
                         known.holders[key] = held
                         known.remembered.add(key[0])
+                        known.write()
 
     def release(self, uid: str) -> None:
         """A Pod ended: its devices are free, but the kubelet goes on remembering it."""

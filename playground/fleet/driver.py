@@ -33,8 +33,9 @@ class Trouble:
     """
 
     refuse: str = ""  # the driver's words about a claim
-    broken: str = ""  # the words of a failed call
+    broken: str = ""  # the driver's words, with which the whole call fails
     hang: bool = False
+    slow: float = 0.0  # seconds of a real node that preparing takes longer
     claims: str = "*"  # "namespace/name", may hold wildcards
     left: int | None = 0
     unprepare: str = ""
@@ -49,9 +50,18 @@ class Trouble:
             f"{metadata['namespace']}/{metadata['name']}", self.claims
         )
 
+    def published(self) -> tuple[object, ...]:
+        """What of it shows in slices; another value means that they have to change."""
+        taints = {device: tuple(map(str, taints)) for device, taints in self.taints.items()}
+        return frozenset(self.gone), tuple(sorted(taints.items())), self.silent
+
     def used(self) -> None:
         if self.left:
             self.left -= 1
+
+    def prepare_works(self) -> None:
+        """Takes back all that was wrong with preparing."""
+        self.refuse, self.broken, self.hang, self.slow, self.left = "", "", False, 0.0, 0
 
 
 def pool_devices(pool: Pool, trouble: Trouble, release: str, **known: Any) -> list[Obj]:
@@ -150,17 +160,21 @@ class NodeAgent:
     # The kubelet's calls
 
     def prepare_seconds(self, claim: Obj) -> float:
-        if self.trouble.hang and self.trouble.hits(claim):
-            return self._site.pace.rpc_timeout * 2
-        return self._site.pace.of(self.spec.prepare_seconds)
+        takes = self.spec.prepare_seconds
+        if self.trouble.hits(claim):
+            if self.trouble.hang:
+                return self._site.pace.rpc_timeout * 2
+            takes += self.trouble.slow
+        return self._site.pace.of(takes)
 
     def prepare(self, claim: Obj) -> tuple[Prepared, ...]:
         if self.trouble.hits(claim):
             refuse, broken = self.trouble.refuse, self.trouble.broken
             if refuse or broken:
                 self.trouble.used()
-                if broken:
-                    raise RpcFailed(broken)
+                if broken:  # how the upstream helper and gRPC hand on a driver's error
+                    words = f"code = Unknown desc = prepare resource claims: {broken}"
+                    raise RpcFailed(f"rpc error: {words}")
                 raise ClaimRefused(refuse)
         devices = devices_of(claim, self.name)
         if self.spec.device_status and devices:

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from devices.cluster.gateway import Gateway, Ref
-from playground.controlplane import ControlPlane
 from playground.fleet import install
 from playground.fleet.clock import Pace
 from playground.fleet.controller import Controller
@@ -23,6 +22,7 @@ from playground.fleet.sight import Sight
 from playground.fleet.site import Identities, Site
 from playground.fleet.spec import FleetSpec, load
 from playground.fleet.turns import Turns
+from playground.plane.controlplane import ControlPlane
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Fleet:
         self.site = Site(
             plane=plane,
             spec=self.spec,
-            pace=Pace(self.spec.time_scale),
+            pace=Pace(self.spec.time_scale, self.spec.sync_seconds),
             turns=Turns(workers),
             sight=Sight(identities.admin, KINDS),
             identities=identities,

@@ -48,6 +48,8 @@ class Kubelet:
         """
         self.running, self.started_at = True, now()
         self._lease_known = False
+        if wipe:
+            self.devices.restart()
         turns = self.site.turns
         turns.add(("register", self.name), lambda: self._register(wipe=wipe))
 
@@ -66,7 +68,6 @@ class Kubelet:
             ):
                 self.recorder.say(found, "Normal", reason, message)
         if wipe:
-            self.devices.restart()
             self._wipe("")
             for driver in list(self.drivers.values()):
                 # The helper in a running driver sees its slices gone only at its next re-sync.
@@ -207,6 +208,15 @@ class Kubelet:
         """Lets the Pods that use this driver's devices tell their health anew."""
         for uid in self.claims.pods_of(driver):
             self.site.turns.wake(("pod", uid), after=after)
+
+    def adopt(self, pod: Obj) -> None:
+        """Knows again what a Pod holds that was started before this kubelet."""
+        namespace = pod["metadata"]["namespace"]
+        found = (
+            self.site.sight.get("ResourceClaim", name, namespace) for _, name in pod_claims(pod)
+        )
+        self.claims.adopt(pod, [claim for claim in found if claim])
+        self.devices.adopt(pod)
 
     # Words for others
 

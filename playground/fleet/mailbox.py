@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playground.build import PlaygroundError
-from playground.supervisor import write_whole
+from playground.errors import PlaygroundError
+from playground.running.supervisor import write_whole
 
 LOOK_EVERY = 0.1
 ANSWER_WITHIN = 60.0

@@ -6,13 +6,13 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from devices.cluster.gateway import Conflict, Missing, Ref
 from playground.fleet import events, probe, runs
-from playground.fleet.claims import PrepareFailed, pod_claims
+from playground.fleet.claims import PrepareFailed
 from playground.fleet.clock import now
 from playground.fleet.devicebook import NotAdmitted
 from playground.fleet.node import ADDRESS
@@ -145,14 +145,7 @@ class PodLife:
             if pod["spec"].get("restartPolicy") != "Never":
                 run.stage = Stage.ADMITTED
         elif run.stage is Stage.STARTED:
-            namespace = pod["metadata"]["namespace"]
-            claims = [
-                claim
-                for _, name in pod_claims(pod)
-                if (claim := self._site.sight.get("ResourceClaim", name, namespace))
-            ]
-            self._kubelet.claims.adopt(pod, claims)
-            self._kubelet.devices.adopt(pod)
+            self._kubelet.adopt(pod)
             self._launch(pod, run)
         run.seen_metadata = runs.metadata(pod)
         self.runs[uid] = run
@@ -201,14 +194,8 @@ class PodLife:
         clock = time.monotonic()
         if run.start_at > clock:
             return run.start_at - clock
-        if trapped := self._kubelet.devices.trap(pod):
-            self._kubelet.recorder.say(pod, "Warning", "Failed", f"Error: {trapped}")
-            for name, container in run.containers.items():
-                run.containers[name] = runs.waiting(
-                    container, "CreateContainerConfigError", trapped
-                )
+        if wait := self._trapped(pod, run, run.containers):
             self._report(pod, run)
-            wait = self._site.pace.of(random.uniform(11.0, 13.0))
             run.start_at = clock + wait
             return wait
         for name in run.containers:
@@ -216,6 +203,15 @@ class PodLife:
         run.stage = Stage.STARTED
         self._launch(pod, run)
         return self._watch_over(pod, run)
+
+    def _trapped(self, pod: Obj, run: Run, names: Iterable[str]) -> float:
+        """When to try again to make containers that the kubelet cannot make; 0 where it can."""
+        trapped = self._kubelet.devices.trap(pod)
+        if not trapped:
+            return 0.0
+        self._kubelet.recorder.say(pod, "Warning", "Failed", f"Error: {trapped}")
+        runs.caught(run, names, trapped)
+        return self._site.pace.of(random.uniform(11.0, 13.0))
 
     def _start_container(self, pod: Obj, run: Run, name: str) -> None:
         container = run.containers[name] = run.containers[name].start(now())
@@ -270,6 +266,9 @@ class PodLife:
             return HELD_SECONDS
         if due > clock:
             return due - clock
+        if wait := self._trapped(pod, run, [container.name]):
+            run.restart_at[container.name] = clock + wait
+            return wait
         del run.restart_at[container.name]
         self._start_container(pod, run, container.name)
         self._launch(pod, run)

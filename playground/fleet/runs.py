@@ -6,6 +6,7 @@ A run outlives the kubelet, as containers do; it is forgotten when its Pod is go
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -204,6 +205,13 @@ def ends_at(pod: Obj, container: Container) -> tuple[datetime, int] | None:
 
 def waiting(container: Container, reason: str, message: str) -> Container:
     return replace(container, waiting=(reason, message))
+
+
+def caught(run: Run, names: Iterable[str], message: str) -> None:
+    """Containers that the kubelet does not even make wait, and say why."""
+    for name in names:
+        why = ("CreateContainerConfigError", message)
+        run.containers[name] = replace(run.containers[name], waiting=why)
 
 
 def restarts(policy: str, container: Container) -> bool:

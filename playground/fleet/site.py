@@ -10,11 +10,11 @@ from typing import Any
 from devices.cluster.apiserver import ApiServer
 from devices.cluster.gateway import Gateway
 from devices.cluster.live import Transport
-from playground.controlplane import ControlPlane
 from playground.fleet.clock import Pace
 from playground.fleet.sight import Sight
 from playground.fleet.spec import FleetSpec
 from playground.fleet.turns import Turns
+from playground.plane.controlplane import ControlPlane
 
 Obj = dict[str, Any]
 

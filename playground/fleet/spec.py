@@ -80,7 +80,6 @@ class Driver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     controller_labels: dict[str, str] = {}
     publish_seconds: float = 1.1
     prepare_seconds: float = 0.3
-    unprepare_seconds: float = 0.1
     attach_seconds: float = 6.0
     device_status: bool = False
     network: bool = False
@@ -100,13 +99,15 @@ class Plugin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FleetSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A whole fleet. `time_scale` shortens what a real kubelet takes minutes for (0.1: a tenth).
+    """A whole fleet. `time_scale` shortens what a real kubelet takes minutes for (0.1: a tenth);
+    `sync_seconds` is its syncFrequency, by which it tries again to prepare.
 
     `objects` are always made so (classes, namespaces); `workloads` are made once per cluster.
     """
 
     name: str
     time_scale: float = 1.0
+    sync_seconds: float = 60.0
     heartbeat_seconds: float = 10.0
     start_seconds: float = 0.3
     groups: list[NodeGroup] = []

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from playground.controlplane import ControlPlane
+from playground.errors import PlaygroundError
 from playground.fleet import install
 from playground.fleet.spec import FleetSpec, NodeGroup, SpecError, load
-from playground.gobuild import PlaygroundError
 from playground.manifests import Access, for_real_nodes
-from playground.nodefiles import devices_file
+from playground.plane.controlplane import ControlPlane
 from playground.realnodes.config import Settings
 from playground.realnodes.node import RealNode
+from playground.realnodes.nodefiles import devices_file
 
 Obj = dict[str, Any]
 

@@ -13,10 +13,12 @@ import sys
 import threading
 from pathlib import Path
 
-from playground.controlplane import ControlPlane
+from playground.building.gobuild import Progress
+from playground.errors import PlaygroundError
 from playground.fleet.spec import FleetSpec
-from playground.gobuild import PlaygroundError, Progress
+from playground.plane.controlplane import ControlPlane
 from playground.realnodes import described, nodes
+from playground.realnodes.held import NODE
 from playground.realnodes.node import RealNode
 
 READY = "Ready:"  # the demo waits for this word
@@ -25,15 +27,17 @@ SNIPPET_IMAGE = "busybox:stable"  # in the manifests that Berth gives to paste
 
 
 def mend(node: RealNode) -> list[str]:
-    """Starts again what does not run; returns what that was."""
-    mended = []
+    """Starts again what crashed, and not what a fault keeps down; returns what that was."""
+    mended: list[str] = []
+    if (held := node.held) == NODE:
+        return mended
     if not node.running:
         node.start(tied=True, wait=False)
         return [node.name]
     if not node.containerd_pid:
         node.start_containerd()
         mended.append("containerd")
-    if not node.kubelet_pid:
+    if not node.kubelet_pid and not held:
         node.start_kubelet(wait=False)
         mended.append("kubelet")
     return mended

@@ -21,11 +21,11 @@ from pathlib import Path
 
 import psutil
 
-from playground.components import REPOSITORY
-from playground.gobuild import PlaygroundError
-from playground.processes import Program, look_up
+from playground.errors import PlaygroundError
+from playground.plane.components import REPOSITORY
 from playground.realnodes import init, parts
 from playground.realnodes.cgroups import NodeCgroup
+from playground.running.processes import Program, look_up
 
 INIT = "init"
 FIRST = "first.json"  # in the folder: pid and start of the last boot's first process
@@ -56,6 +56,13 @@ class Machine:
     def is_on(self, *, tied: bool) -> bool:
         """Whether it is on, and with `tied` would end with this very process."""
         return bool(self.first_pid) and (self.program(INIT).tied_here or not tied)
+
+    @property
+    def keeper(self) -> int:
+        """The process with which it would end; 0 where it stands by itself."""
+        program = self.program(INIT)
+        found = program.running()
+        return psutil.Process(found.pid).ppid() if found and program.tied else 0
 
     def boot(self, *, tied: bool) -> None:
         """Returns when its view of things is made. With `tied` it ends when this process ends."""

@@ -26,19 +26,19 @@ from typing import Any, Self
 
 import psutil
 
-from playground.certificates import write_private
-from playground.components import GATES
-from playground.controlplane import ControlPlane
-from playground.gobuild import PlaygroundError
-from playground.https import Answer, ask
-from playground.identities import ADMIN_GROUP
-from playground.images import STAND_IN, image_name
-from playground.ports import choose
-from playground.realnodes import config, parts
+from playground.building.images import STAND_IN, image_name
+from playground.errors import PlaygroundError
+from playground.plane.certificates import write_private
+from playground.plane.components import GATES
+from playground.plane.controlplane import ControlPlane
+from playground.plane.https import Answer, ask
+from playground.plane.identities import ADMIN_GROUP
+from playground.realnodes import config, held, nodefiles, parts
 from playground.realnodes.cgroups import NodeCgroup
 from playground.realnodes.config import CONTAINERD_SOCKET, Layout, Settings
 from playground.realnodes.machine import Machine
 from playground.realnodes.parts import Parts
+from playground.running.ports import choose
 
 FILE = "node.json"
 KUBELET, CONTAINERD = "kubelet", "containerd"
@@ -49,7 +49,7 @@ class RealNode:
     """One node in one folder, on one control plane.
 
     `release` is the kubelet's, by default the control plane's. Its containerd has all images of
-    `playground.images`; `aliases` are names of images for which the stand-in runs.
+    `playground.building.images`; `aliases` are names of images for which the stand-in runs.
     """
 
     def __init__(
@@ -152,21 +152,33 @@ class RealNode:
         """0 where containerd does not run."""
         return self.machine.pid(CONTAINERD)
 
-    def kill_kubelet(self) -> None:
+    @property
+    def held(self) -> str:
+        """What a fault keeps down, so that nobody starts it by himself: `kubelet`, `node` or ""."""
+        return held.read(self.folder).what
+
+    def kill_kubelet(self, *, hold: bool = False) -> None:
         """kill -9: containers go on, the Node is lost after the control plane's grace (50 s)."""
+        if hold:
+            held.note(self.folder, KUBELET)
         self.machine.end(KUBELET, signal.SIGKILL)
+
+    def unplug(self) -> None:
+        """Pulls the plug, and holds it; `plug_in` boots it."""
+        keeper = self.machine.keeper if self.running else held.read(self.folder).keeper
+        held.note(self.folder, held.NODE, keeper)
+        self.stop()
+
+    def plug_in(self) -> None:
+        """Boots it after `unplug`, to end with whom it ended before, where that one is alive."""
+        keeper = held.read(self.folder).keeper
+        held.forget(self.folder)
+        if keeper in (0, os.getpid()):
+            self.start(tied=bool(keeper), wait=False)
 
     def stop_kubelet(self) -> None:
         """TERM, as a service manager does it."""
         self.machine.end(KUBELET, signal.SIGTERM)
-
-    def pause_kubelet(self) -> None:
-        """Freezes it (SIGSTOP): the node falls silent, its sockets stay open."""
-        os.kill(self.kubelet_pid, signal.SIGSTOP)
-
-    def resume_kubelet(self) -> None:
-        """Lets a paused one go on."""
-        os.kill(self.kubelet_pid, signal.SIGCONT)
 
     def start_kubelet(self, *, wait: bool = True) -> None:
         """Starts it (again); with `wait` returns when it has called the Node Ready itself."""
@@ -177,6 +189,7 @@ class RealNode:
         kubeconfig = self.plane.kubeconfig(f"system:node:{self.name}", ["system:nodes"])
         arguments = config.flags(layout, self.settings, kubeconfig)
         self.machine.start(KUBELET, [str(self._programs.kubelet), *arguments])
+        held.forget(self.folder)
         if wait:
             self.machine.wait("the Node Ready", lambda: self.ready_since(began), KUBELET)
 
@@ -211,16 +224,18 @@ class RealNode:
         """Gives its containerd the images of an OCI archive."""
         self._ctr("images", "import", str(archive))
 
-    def write_devices(self, content: Mapping[str, Any]) -> None:
-        """What drivers and plugins find on this node (`devices.json`, see `playground/go`).
+    @property
+    def control(self) -> Path:
+        """The folder of the files that steer its drivers and plugins (`nodefiles.py`)."""
+        return self.folder / "kubelet" / "berth"
 
-        They read it when they start.
-        """
-        self._write_control("devices.json", content)
+    def write_devices(self, content: Mapping[str, Any]) -> None:
+        """What drivers and plugins find on this node, when they start."""
+        nodefiles.write(self.control / nodefiles.DEVICES, content)
 
     def write_faults(self, content: Mapping[str, Any]) -> None:
-        """What is wrong with them from now on (`faults.json`); {} mends everything."""
-        self._write_control("faults.json", content)
+        """What is wrong with them from now on; {} mends everything."""
+        nodefiles.write(self.control / nodefiles.FAULTS, content)
 
     # What there is to see
 
@@ -228,11 +243,6 @@ class RealNode:
     def cgroup(self) -> NodeCgroup:
         """What all its Pods are in."""
         return self.machine.cgroup
-
-    @property
-    def pods_cgroup(self) -> Path:
-        """The cgroup of all Pods, in the first hierarchy."""
-        return self.cgroup.folders[0] / "kubepods"
 
     @property
     def ports(self) -> Mapping[str, int]:
@@ -310,14 +320,6 @@ class RealNode:
         if done.returncode:
             raise PlaygroundError(f"containerd of {self.name} refused: {done.stderr.strip()}")
 
-    def _write_control(self, name: str, content: Mapping[str, Any]) -> None:
-        """Whole or not at all: they look at it at any moment."""
-        place = self.folder / "kubelet" / "berth"
-        place.mkdir(parents=True, exist_ok=True)
-        draft = place / f".{name}"
-        draft.write_text(json.dumps(content))
-        draft.replace(place / name)
-
     @property
     def _programs(self) -> Parts:
         """Those it was booted with, also where newer ones were built since."""
@@ -332,7 +334,7 @@ class RealNode:
 
     def _remember(self, programs: Parts) -> None:
         """The options for `open`, and ports: those of the last time where they are free."""
-        (self.folder / "kubelet" / "berth").mkdir(parents=True, exist_ok=True)
+        self.control.mkdir(parents=True, exist_ok=True)
         content = {
             "name": self.name,
             "release": self.release,

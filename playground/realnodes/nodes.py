@@ -6,9 +6,10 @@ import contextlib
 import time
 from collections.abc import Iterable
 
-from playground.controlplane import ControlPlane
+from playground.building.gobuild import Tell, say_nothing
+from playground.errors import PlaygroundError
 from playground.fleet.spec import FleetSpec
-from playground.gobuild import PlaygroundError, Tell, say_nothing
+from playground.plane.controlplane import ControlPlane
 from playground.realnodes import described, parts
 from playground.realnodes.machine import LOOK_EVERY, READY_WITHIN
 from playground.realnodes.node import FILE, RealNode

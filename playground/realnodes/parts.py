@@ -11,11 +11,12 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from playground import gobuild
-from playground.build import DEFAULT_RELEASE, known_release, minor, version_stamps
-from playground.go_programs import PROGRAMS, recipe
-from playground.gobuild import BuildError, PlaygroundError, Recipe, Tell, say_nothing
-from playground.images import build_images
+from playground.building import gobuild
+from playground.building.go_programs import PROGRAMS, recipe
+from playground.building.gobuild import BuildError, Recipe, Tell, say_nothing
+from playground.building.images import build_images
+from playground.building.releases import DEFAULT_RELEASE, known_release, minor, version_stamps
+from playground.errors import PlaygroundError
 
 SOURCES = Path(__file__).resolve().parent / "go"
 SHELF = "realnodes"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework.pagination import CursorPagination
 
 
@@ -12,3 +14,12 @@ class CursorPaging(CursorPagination):
     page_size = 50
     max_page_size = 500
     page_size_query_param = "limit"
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """A page for the OpenAPI document: both neighbours are always said, null at the ends."""
+        address = {"type": ["string", "null"], "format": "uri"}
+        return {
+            "type": "object",
+            "required": ["next", "previous", "results"],
+            "properties": {"next": address, "previous": address, "results": schema},
+        }

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from portal import metrics
 from portal.errors import Invalid, Refused
 
 MEDIA_TYPE = "application/problem+json"
@@ -30,6 +31,7 @@ CODES: dict[type[Exception], tuple[str, int]] = {
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     ),
     exceptions.ParseError: ("NOT_JSON", HTTPStatus.BAD_REQUEST),
+    RequestDataTooBig: ("TOO_LARGE", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     exceptions.Throttled: ("TOO_MANY_REQUESTS", HTTPStatus.TOO_MANY_REQUESTS),
 }
 
@@ -44,6 +46,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """One problem document. `detail` is a sentence for people, `code` and `facts` for programs."""
+    metrics.API_PROBLEMS.labels(code).inc()
     body = {
         "type": TYPE_PREFIX + code.lower().replace("_", "-"),
         "title": HTTPStatus(status).phrase,

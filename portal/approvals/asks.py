@@ -43,11 +43,15 @@ def ask(
     reason: str = "",
     needed: int = 1,
     lasts: timedelta = WEEK,
+    coauthors: Iterable[UUID] = (),
+    address: str = "",
 ) -> Approval:
     """Opens an approval. Call it in the transaction of the row that waits for it.
 
     Once `needed` people approved, `task` is promised with `key` (portal.outbox), in the transaction
     of the last decision; the task must look up the approval, act once, and settle its lines.
+    `coauthors` had a hand in it and decide as little as the author; `address` is the page on which
+    what is asked for can be looked at.
     Raises `Invalid` (title, lines, by, needed, lasts) and `AlreadyAsked`.
     """
     content = list(lines)
@@ -85,6 +89,8 @@ def ask(
         decided_by_tenant=by.tenant,
         tenant_roles=sorted(by.roles),
         author=author,
+        coauthors=sorted(set(coauthors) - {author}),
+        address=address,
         reason=reason.strip(),
         asked_at=now,
         expires_at=now + lasts,

@@ -31,13 +31,14 @@ def visible_to(decider: Decider) -> QuerySet[Approval]:
     owned = [slug for slug, role in decider.rights.tenants.items() if role == "owner"]
     return rows.filter(
         Q(author=decider.person)
+        | Q(coauthors__contains=[decider.person])
         | Q(tenant__in=owned)
         | _decided_with([decider.rights, *decider.lent.values()])
     )
 
 
 def waiting_for(decider: Decider) -> QuerySet[Approval]:
-    """Open ones that this person could decide: a right, not the author, not decided yet.
+    """Open ones that this person could decide: a right, no author, not decided yet.
 
     A lent right that is used up already still lists here; the page then says so.
     """
@@ -47,7 +48,7 @@ def waiting_for(decider: Decider) -> QuerySet[Approval]:
     lent = [rights for person, rights in decider.lent.items()]
     return (
         Approval.objects.filter(_decided_with([decider.rights, *lent]), state=State.OPEN)
-        .exclude(author=decider.person)
+        .exclude(Q(author=decider.person) | Q(coauthors__contains=[decider.person]))
         .filter(~Exists(said))
     )
 

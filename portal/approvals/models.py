@@ -9,6 +9,7 @@ from django.db import models
 from portal.approvals.rules import Case, Decided, DecidedBy, Effect, Line, State, Verdict
 
 STATES = [(state.value, state.value) for state in State]
+VERDICTS = [(one.value, one.value) for one in Verdict]
 ENDS = [State.APPROVED, State.DENIED, State.VOID, State.EXPIRED]
 
 
@@ -28,7 +29,13 @@ class Approval(models.Model):
     decided_by_tenant = models.SlugField(max_length=63, blank=True)
     tenant_roles = ArrayField(models.CharField(max_length=16), default=list)
     author = models.UUIDField()
+    coauthors = ArrayField(
+        models.UUIDField(), default=list, help_text="Who else had a hand in it; none decides."
+    )
     reason = models.TextField(blank=True, help_text="Why the author asks.")
+    address = models.CharField(
+        max_length=200, blank=True, help_text="Path of a page with what is asked for."
+    )
     state = models.CharField(
         max_length=8,
         choices=STATES,
@@ -101,6 +108,7 @@ class Approval(models.Model):
                 Decided(one.person, one.holder, Verdict(one.verdict))
                 for one in self.decisions.all()
             ),
+            coauthors=frozenset(self.coauthors),
         )
 
     def content(self) -> list[Line]:
@@ -116,7 +124,7 @@ class Decision(models.Model):
     approval = models.ForeignKey(Approval, on_delete=models.PROTECT, related_name="decisions")
     person = models.UUIDField()
     holder = models.UUIDField()
-    verdict = models.CharField(max_length=8, choices=[(one.value, one.value) for one in Verdict])
+    verdict = models.CharField(max_length=8, choices=VERDICTS)
     comment = models.TextField(blank=True)
     at = models.DateTimeField()
 
@@ -137,7 +145,8 @@ class Decision(models.Model):
                 when=pgtrigger.Before,
                 operation=pgtrigger.Insert,
                 func="IF EXISTS (SELECT 1 FROM approvals_approval WHERE id = NEW.approval_id "
-                "AND author IN (NEW.person, NEW.holder)) THEN RAISE EXCEPTION "
+                "AND (author IN (NEW.person, NEW.holder) OR coauthors && "
+                "ARRAY[NEW.person, NEW.holder])) THEN RAISE EXCEPTION "
                 "'the author never decides'; END IF; RETURN NEW;",
             ),
         ]

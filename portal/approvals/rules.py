@@ -120,7 +120,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An approval as the rules see it."""
+    """An approval as the rules see it. `coauthors` had a hand in what the author asks for."""
 
     author: UUID
     by: DecidedBy
@@ -128,6 +128,12 @@ class Case:
     state: State
     expires_at: datetime
     decided: tuple[Decided, ...] = ()
+    coauthors: frozenset[UUID] = frozenset()
+
+    @property
+    def own(self) -> frozenset[UUID]:
+        """Whose work it is: none of them decides, and no right of theirs does."""
+        return self.coauthors | {self.author}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,7 @@ def holds(rights: Rights, by: DecidedBy) -> bool:
 def seat(case: Case, decider: Decider, now: datetime) -> Seat | NoSeat:
     """Whether `decider` may decide now, and with whose right: their own before a lent one.
 
-    A right that the author lent does not count: nobody decides their own request by proxy.
+    A right that an author lent does not count: nobody decides their own request by proxy.
     """
     if case.state != State.OPEN:
         return NoSeat(Refusal.NOT_OPEN, f"It is {case.state} already; nothing is left to decide.")
@@ -163,13 +169,15 @@ def seat(case: Case, decider: Decider, now: datetime) -> Seat | NoSeat:
         return NoSeat(Refusal.NOT_OPEN, "Its time is over; its author can ask again.")
     if decider.person == case.author:
         return NoSeat(Refusal.OWN_REQUEST, f"You asked for it; {case.by.words} decides, not you.")
+    if decider.person in case.coauthors:
+        return NoSeat(Refusal.OWN_REQUEST, "You had a hand in it; somebody else decides.")
     if decider.person in {one.person for one in case.decided}:
         return NoSeat(Refusal.DECIDED_BEFORE, "You decided it already; each person counts once.")
     usable = [decider.person] if holds(decider.rights, case.by) else []
     usable += sorted(
         person
         for person, rights in decider.lent.items()
-        if person not in (case.author, decider.person) and holds(rights, case.by)
+        if person not in {*case.own, decider.person} and holds(rights, case.by)
     )
     if not usable:
         return NoSeat(Refusal.NO_RIGHT, f"To decide this one must be {case.by.words}.")

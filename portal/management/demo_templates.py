@@ -22,6 +22,16 @@ CLASS_WORDS: dict[str, tuple[str, str, str]] = {
 
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 NUMA_NODE = "resource.kubernetes.io/numaNode"
+CARD = "gpu.helios.example/parentIndex"
+CARD_SHELL = {
+    "driver": "fpga.lattice.example",
+    "requests": ["card"],
+    "parameters": {
+        "apiVersion": "fpga.lattice.example/v1",
+        "kind": "CardConfig",
+        "shell": "base-3",
+    },
+}
 
 # slug: name, words, icon, content
 TEMPLATES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
@@ -65,19 +75,23 @@ TEMPLATES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
                     ],
                 },
                 {
+                    "kind": "switch",
+                    "name": "near",
+                    "label": "All in one NUMA zone",
+                    "help": "Faster access to host memory; fewer places can serve it.",
+                    "constraints": [{"match_attribute": NUMA_NODE, "requests": ["gpu"]}],
+                },
+                {
                     "kind": "count",
                     "name": "gpus",
                     "label": "GPUs per Pod",
                     "request": "gpu",
                     "maximum": 8,
-                },
-                {
-                    "kind": "switch",
-                    "name": "near",
-                    "label": "All in one NUMA zone",
-                    "help": "Faster access to host memory; fewer places can serve it.",
-                    "match_attribute": NUMA_NODE,
-                    "match_requests": ["gpu"],
+                    "bounds": [
+                        {"when": {"memory": ["80"], "near": [True]}, "maximum": 2},
+                        {"when": {"memory": ["80"]}, "maximum": 4},
+                        {"when": {"memory": ["40", "80-nvlink"], "near": [True]}, "maximum": 4},
+                    ],
                 },
             ],
         },
@@ -106,10 +120,148 @@ TEMPLATES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
                     "label": "Same PCIe root",
                     "default": True,
                     "help": "Traffic between GPU and network skips the processor.",
-                    "match_attribute": PCIE_ROOT,
-                    "match_requests": ["gpu", "port"],
+                    "constraints": [{"match_attribute": PCIE_ROOT, "requests": ["gpu", "port"]}],
                 },
             ],
+        },
+    ),
+    "half-gpu": (
+        "Half a GPU",
+        "A part of an A100, walled off in hardware from whoever has the rest.",
+        "mig",
+        {
+            "requests": [
+                {
+                    "name": "part",
+                    "device_class": "a100-mig-3g",
+                    "words": "A100 part",
+                    "sharing": "partition",
+                }
+            ],
+            "parameters": [
+                {
+                    "kind": "choice",
+                    "name": "size",
+                    "label": "How much",
+                    "default": "half",
+                    "options": [
+                        {
+                            "value": "half",
+                            "label": "Half, 40 GB",
+                            "words": "Three of seven compute slices",
+                            "device_class": {"part": "a100-mig-3g"},
+                        },
+                        {
+                            "value": "seventh",
+                            "label": "A seventh, 10 GB",
+                            "words": "One of seven compute slices",
+                            "device_class": {"part": "a100-mig-1g"},
+                        },
+                    ],
+                },
+                {
+                    "kind": "count",
+                    "name": "parts",
+                    "label": "Parts per Pod",
+                    "request": "part",
+                    "maximum": 2,
+                },
+                {
+                    "kind": "switch",
+                    "name": "apart",
+                    "label": "On different cards",
+                    "help": "A card that fails takes only one part with it.",
+                    "when": {"parts": [2]},
+                    "constraints": [{"distinct_attribute": CARD, "requests": ["part"]}],
+                },
+            ],
+        },
+    ),
+    "any-gpu": (
+        "Any large GPU",
+        "80 GB of GPU memory at least: whatever of these is free first.",
+        "gpu",
+        {
+            "requests": [
+                {
+                    "name": "gpu",
+                    "words": "large GPU",
+                    "alternatives": [
+                        {"name": "h100", "device_class": "h100-80gb", "words": "H100"},
+                        {
+                            "name": "a100",
+                            "device_class": "a100-80gb",
+                            "words": "A100",
+                            "count": 2,
+                        },
+                    ],
+                }
+            ],
+            "constraints": [{"match_attribute": NUMA_NODE, "requests": ["gpu/a100"]}],
+            "parameters": [
+                {
+                    "kind": "choice",
+                    "name": "order",
+                    "label": "Which first",
+                    "default": "fast",
+                    "options": [
+                        {
+                            "value": "fast",
+                            "label": "1 × H100, else 2 × A100",
+                            "words": "The fastest that is free",
+                        },
+                        {
+                            "value": "roomy",
+                            "label": "2 × A100, else 1 × H100",
+                            "words": "Twice the memory first",
+                            "alternatives": {"gpu": ["a100", "h100"]},
+                        },
+                        {
+                            "value": "only",
+                            "label": "1 × H100 or nothing",
+                            "words": "Waits until one is free",
+                            "alternatives": {"gpu": ["h100"]},
+                        },
+                    ],
+                }
+            ],
+        },
+    ),
+    "cores": (
+        "NUMA cores",
+        "Whole cores of one NUMA zone, beside others who have cores of the same zone.",
+        "cpu",
+        {
+            "requests": [
+                {
+                    "name": "zone",
+                    "device_class": "cpu-numa",
+                    "words": "NUMA zone",
+                    "sharing": "capacity",
+                }
+            ],
+            "parameters": [
+                {
+                    "kind": "quantity",
+                    "name": "cores",
+                    "label": "Cores",
+                    "request": "zone",
+                    "capacity": "cpu.numa.example/cores",
+                    "unit_words": "cores",
+                    "minimum": "1",
+                    "maximum": "62",
+                    "step": "1",
+                    "default": "8",
+                },
+                {
+                    "kind": "switch",
+                    "name": "two",
+                    "label": "The same number in a second zone",
+                    "help": "Both zones are of the same machine, since a Pod runs on one.",
+                    "count": {"zone": 2},
+                },
+            ],
+            "tenant_defaults": {"basalt-genomics": {"cores": "24"}},
         },
     ),
     "notebook-gpu": (
@@ -118,7 +270,15 @@ TEMPLATES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "mig",
         {
             "shared": True,
-            "requests": [{"name": "gpu", "device_class": "a100-mig-1g", "words": "A100 slice"}],
+            "pods": 4,
+            "requests": [
+                {
+                    "name": "gpu",
+                    "device_class": "a100-mig-1g",
+                    "words": "A100 slice",
+                    "sharing": "partition",
+                }
+            ],
         },
     ),
     "fpga-card": (
@@ -136,6 +296,40 @@ TEMPLATES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
                     "label": "Cards per Pod",
                     "request": "card",
                     "maximum": 2,
+                },
+                {
+                    "kind": "choice",
+                    "name": "shell",
+                    "label": "Loaded with",
+                    "default": "as-is",
+                    "options": [
+                        {
+                            "value": "as-is",
+                            "label": "As it is",
+                            "words": "Whatever the card holds",
+                        },
+                        {
+                            "value": "base-3",
+                            "label": "Base shell 3",
+                            "words": "Loaded anew before the Pod starts",
+                            "config": [CARD_SHELL],
+                        },
+                    ],
+                },
+                {
+                    "kind": "switch",
+                    "name": "worn",
+                    "label": "Also a card that is due for maintenance",
+                    "help": "More places; the card may be taken out of service at short notice.",
+                    "tolerations": {
+                        "card": [
+                            {
+                                "key": "lattice.example/maintenance-due",
+                                "operator": "Exists",
+                                "effect": "NoSchedule",
+                            }
+                        ]
+                    },
                 },
             ],
         },

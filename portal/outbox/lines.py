@@ -6,8 +6,10 @@ sweep sends due lines again, with growing pauses, until the task settles them.
 
 from __future__ import annotations
 
+import random
 from datetime import datetime, timedelta
 
+import structlog
 from celery import current_app
 from django.db import transaction
 from django.db.models import Max
@@ -18,6 +20,8 @@ from portal.outbox.models import OutboxLine
 FIRST_PAUSE = timedelta(seconds=10)
 LONGEST_PAUSE = timedelta(minutes=5)
 SWEEP_BATCH = 500
+#: Priorities of the broker (Redis and Valkey take the lowest number first).
+FIRST, LAST = 0, 9
 
 
 def promise(task: str, key: str, *, request_id: str, now: datetime) -> None:
@@ -28,10 +32,14 @@ def promise(task: str, key: str, *, request_id: str, now: datetime) -> None:
     transaction.on_commit(lambda: hint(task, key), robust=True)
 
 
-def hint(task: str, key: str) -> bool:
-    """Sends the task now; False where the broker is away (the sweep will send it)."""
+def hint(task: str, key: str, *, last: bool = False) -> bool:
+    """Sends the task now; False where the broker is away (the sweep will send it).
+
+    What is sent as `last` is begun once nothing else waits: a sweep over many rows keeps no news
+    back.
+    """
     try:
-        current_app.send_task(task, args=[key], retry=False)
+        current_app.send_task(task, args=[key], retry=False, priority=LAST if last else FIRST)
     except OperationalError:
         return False
     return True
@@ -58,6 +66,11 @@ def pause(attempts: int) -> timedelta:
     return min(FIRST_PAUSE * 2 ** min(attempts, 16), LONGEST_PAUSE)
 
 
+def spread(length: timedelta) -> timedelta:
+    """Three quarters of it to all of it: what failed together does not come back together."""
+    return length * random.uniform(0.75, 1.0)
+
+
 def sweep(now: datetime) -> int:
     """Sends each due line's task once more; returns how many were sent."""
     with transaction.atomic():
@@ -68,6 +81,11 @@ def sweep(now: datetime) -> int:
         )
         for line in due:
             line.attempts += 1
-            line.due_at = now + pause(line.attempts)
+            line.due_at = now + spread(pause(line.attempts))
         OutboxLine.objects.bulk_update(due, ["attempts", "due_at"])
-    return sum(hint(task, key) for task, key in {(line.task, line.key) for line in due})
+    sent = 0
+    for (task, key), request_id in {(one.task, one.key): one.request_id for one in due}.items():
+        # The task's log lines and its trace name whose promise it keeps.
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            sent += hint(task, key)
+    return sent

@@ -1,4 +1,4 @@
-"""Django forms in Berth's look: the renderer, and the three widgets that plain HTML lacks.
+"""Django forms in Berth's look: the renderer, and the widgets that plain HTML lacks.
 
 Fields wire their own hints and errors (`aria-describedby`, `aria-invalid`); the template of a field
 only places them: label above, hint below, and an error beside the hint, never instead of it.
@@ -6,6 +6,7 @@ only places them: label above, hint below, and an error beside the hint, never i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,8 +70,29 @@ class Stepper(forms.NumberInput):
     template_name = "portal/forms/stepper.html"
 
 
+class AmountInput(Stepper):
+    """An amount with its unit beside it; the buttons go by the field's own steps."""
+
+    template_name = "portal/forms/amount.html"
+
+    def __init__(self, attrs: dict[str, Any] | None = None, *, unit: str = "") -> None:
+        super().__init__(attrs)
+        self.unit = unit
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        context = super().get_context(name, value, attrs)
+        context["widget"]["unit"] = self.unit
+        return context
+
+
 class Switch(forms.CheckboxInput):
     """A yes or no, with its label beside it."""
 
     template_name = "portal/forms/switch.html"
     beside = True  # tells the field's template that the widget carries its own label
+
+
+def blame(form: forms.BaseForm, wrong: Mapping[str, Any]) -> None:
+    """Shows what a verb refused: each sentence at its field, else above the form."""
+    for name, text in wrong.items():
+        form.add_error(name if name in form.fields else None, text)

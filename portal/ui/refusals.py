@@ -6,16 +6,18 @@ handlers below speak for it. Nothing here is logged as an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.db import DataError
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.defaults import server_error
 
 from portal.api.handlers import bare_problem, is_for_programs
-from portal.errors import NotPermitted, Refused
+from portal.api.texts import WORDS, keepable
+from portal.errors import Invalid, NotPermitted, Refused
 from portal.ui.htmx import wants_partial
 
 #: What a refusal of that status is called, above its message.
@@ -50,7 +52,10 @@ def refusal(request: HttpRequest, refused: Refused) -> HttpResponse:
 
 
 class RefusalMiddleware:
-    """Turns a `Refused` that a page's view lets through into its page or notice."""
+    """Turns a `Refused` that a page's view lets through into its page or notice, and refuses what
+    nothing can keep: names in an address and what is sent before any view, what is only looked for
+    where a view did not think of it. Operations of the API refuse the same by themselves.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -58,8 +63,27 @@ class RefusalMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         return self.get_response(request)
 
+    def process_view(
+        self, request: HttpRequest, view: object, args: object, kwargs: Mapping[str, object]
+    ) -> HttpResponse | None:
+        """None where the view may go on."""
+        if is_for_programs(request):
+            return None
+        if not all(keepable(part) for part in kwargs.values() if isinstance(part, str)):
+            raise Http404  # nothing has such a name
+        return None if _kept(request.POST) else refusal(request, Invalid(WORDS, fields={}))
+
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        return refusal(request, error) if isinstance(error, Refused) else None
+        if isinstance(error, Refused):
+            return refusal(request, error)
+        if isinstance(error, DataError | ValueError) and not _kept(request.GET):
+            return refusal(request, Invalid(WORDS, fields={}))
+        return None
+
+
+def _kept(given: QueryDict) -> bool:
+    """Whether all of it, names and values, can be kept."""
+    return all(keepable(text) for name, texts in given.lists() for text in (name, *texts))
 
 
 def forbidden(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:

@@ -115,7 +115,22 @@ STATUSES: dict[str, Status] = {
         Tone.WAIT, "unknown", "Inconclusive", "Too few samples.", "A person decides."
     ),
     "paused": Status(Tone.WAIT, "paused", "Paused", "A gate stopped it.", "A person decides."),
+    "soaking": Status(
+        Tone.RUN, "wait", "Soaking", "Every node is through.", "Its time is over and gates agree."
+    ),
+    "rolling_back": Status(
+        Tone.WAIT, "back", "Rolling back", "A person or a gate said so.", "Every node is back."
+    ),
+    "rolled_back": Status(Tone.NONE, "back", "Rolled back", "Every node is where it was."),
     "trial": Status(Tone.NONE, "draft", "Trial", "It is measured and does not vote."),
+    # People's accounts.
+    "account_open": Status(Tone.OK, "ok", "Open", "They may sign in."),
+    "account_closed": Status(
+        Tone.NONE, "none", "Closed", "An admin closed it.", "An admin opens it again."
+    ),
+    "account_new": Status(
+        Tone.WAIT, "key", "Waits for a password", "It has none.", "The link is used."
+    ),
     # Devices, Pods, nodes.
     "healthy": Status(Tone.OK, "ok", "Healthy", "The driver says so."),
     "unhealthy": Status(
@@ -127,11 +142,50 @@ STATUSES: dict[str, Status] = {
     "tainted": Status(
         Tone.WAIT, "warn", "Closed to new work", "A taint keeps new Pods away; what runs stays."
     ),
+    "idle": Status(Tone.OK, "ok", "Free", "Nobody holds it and nothing closes it."),
+    "shared": Status(
+        Tone.RUN, "share", "Shared", "Part of it is held.", "The last share is given back."
+    ),
+    "fragmented": Status(
+        Tone.WAIT, "mig", "Fragmented", "Other parts of its hardware are held.", "They are free."
+    ),
+    "unavailable": Status(
+        Tone.WAIT, "lock", "Unavailable", "Nobody holds it and it cannot be had.", "See its reason."
+    ),
+    # Slice pools.
+    "complete": Status(Tone.OK, "ok", "Complete", "Every slice of it is there."),
+    "incomplete": Status(
+        Tone.WAIT, "warn", "Incomplete", "Slices are missing.", "The driver has published them all."
+    ),
+    "invalid": Status(
+        Tone.FAIL, "fail", "Invalid", "The scheduler refuses it.", "The driver publishes it anew."
+    ),
+    # How far one may rely on a feature of the cluster.
+    "stable": Status(Tone.OK, "ok", "Stable", "The release promises to keep it."),
+    "beta": Status(Tone.RUN, "run", "Beta", "It is on and may still change."),
+    "alpha": Status(Tone.WAIT, "drill", "Alpha", "It is on and may go away with any release."),
+    "driver_specific": Status(
+        Tone.HOLD,
+        "device",
+        "Driver-specific",
+        "It is the driver's own; no release promises it.",
+    ),
+    "not_served": Status(Tone.NONE, "gone", "Not served", "This cluster does not have it."),
+    "assumed": Status(
+        Tone.NONE, "draft", "Assumed", "No API tells it.", "An admin says how it is set."
+    ),
     # What needs somebody, and alarms.
     "look": Status(Tone.WAIT, "warn", "Needs a look", "Nothing breaks; look when you can."),
     "late": Status(Tone.WAIT, "warn", "Late", "Longer than 95 % of its kind."),
     "alarm": Status(Tone.FAIL, "warn", "Alarm"),
     "conflict": Status(Tone.FAIL, "conflict", "Conflict", "Two owners, or allocated twice."),
+    "isolated": Status(
+        Tone.HOLD,
+        "hold",
+        "Isolated",
+        "Devices could not be got ready there, so new work is kept away.",
+        "A trial Pod runs, Pods become ready there again, or somebody opens it.",
+    ),
     "frozen": Status(
         Tone.HOLD, "freeze", "Frozen", "Somebody froze new work.", "The freeze ends or is lifted."
     ),
@@ -167,6 +221,27 @@ STATUSES: dict[str, Status] = {
     "unreachable": Status(
         Tone.FAIL, "warn", "Unreachable", "The cluster does not answer.", "It answers."
     ),
+    # The node ledger.
+    "safe": Status(Tone.OK, "ok", "Safe", "Log, objects and Pod status agree."),
+    "rebuilding": Status(
+        Tone.HOLD,
+        "hold",
+        "Rebuilding",
+        "A driver or its node is coming back.",
+        "Its slices are complete and its claims are accounted for.",
+    ),
+    "unsafe": Status(
+        Tone.FAIL,
+        "warn",
+        "Unsafe",
+        "What is charged to it cannot be relied on.",
+        "What is wrong is put right; the page names it.",
+    ),
+    "met": Status(Tone.OK, "ok", "Met"),
+    "not_met": Status(Tone.WAIT, "warn", "Not met"),
+    "diverges": Status(
+        Tone.FAIL, "warn", "Diverges", "Log, objects and Pod status differ.", "They agree."
+    ),
     # Neither good nor bad.
     "none": Status(Tone.NONE, "none", "None"),
     "unknown": UNKNOWN,
@@ -175,6 +250,10 @@ STATUSES: dict[str, Status] = {
     "info": Status(Tone.RUN, "info", "Note"),
     "warning": Status(Tone.WAIT, "warn", "Mind"),
     "error": Status(Tone.FAIL, "fail", "Refused"),
+    # Alerts, by how soon somebody should look ("warning" stands above).
+    "notice": Status(Tone.RUN, "info", "Notice", "Somebody should know.", "It is over."),
+    "critical": Status(Tone.FAIL, "fail", "Critical", "Somebody should look now.", "It is over."),
+    "retrying": Status(Tone.WAIT, "again", "Tried again", "It did not arrive."),
     # Grants (revoked and expired stand below).
     "offered": Status(
         Tone.WAIT, "grant", "Offered", "The giver said yes.", "An owner of the namespace answers."
@@ -183,6 +262,21 @@ STATUSES: dict[str, Status] = {
         Tone.OK, "ok", "Accepted", "Both sides said yes.", "Its date, or one side ends it."
     ),
     "declined": Status(Tone.NONE, "x", "Declined", "The taker said no."),
+    # Tenants and their namespaces.
+    "active": Status(Tone.OK, "ok", "Active"),
+    "closing": Status(
+        Tone.HOLD,
+        "hold",
+        "Closing",
+        "Nothing new can be asked for; what runs goes on.",
+        "Its last Pod has ended and all is reclaimed, or it is cancelled.",
+    ),
+    "closed": Status(Tone.NONE, "none", "Closed", "All was reclaimed; the receipt says what."),
+    "in_force": Status(Tone.OK, "ok", "In force", "The cluster has it as Berth means it."),
+    "missing": Status(Tone.FAIL, "fail", "Missing", "The cluster has no such namespace."),
+    "refused": Status(Tone.FAIL, "fail", "Refused", "The cluster refused what Berth wrote."),
+    "waiting": Status(Tone.WAIT, "wait", "Waiting for the cluster"),
+    "leaving": Status(Tone.RUN, "run", "Leaving", "Berth's names are being taken off."),
     # Tokens.
     "valid": Status(Tone.OK, "ok", "Valid"),
     "expired": Status(Tone.NONE, "none", "Expired"),

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.api.paging import CursorPaging
-from portal.audit.export import FORMATS, as_row
+from portal.audit.export import KINDS, as_row
 from portal.audit.models import AuditLine
 from portal.audit.search import Search, found
 from portal.errors import Invalid
@@ -31,7 +31,7 @@ FILTERS = [
     OpenApiParameter("until", OpenApiTypes.DATETIME),
 ]
 PAGING = [OpenApiParameter("cursor", str), OpenApiParameter("limit", int)]
-AS = OpenApiParameter("as", str, enum=list(FORMATS), description="jsonl, unless you say csv.")
+AS = OpenApiParameter("as", str, enum=list(KINDS), description="jsonl, unless you say csv.")
 FILE = {(200, "application/jsonl"): OpenApiTypes.STR, (200, "text/csv"): OpenApiTypes.STR}
 
 
@@ -130,8 +130,8 @@ def _listed(view: Any, request: Request, search: Search | None) -> Response:
 
 def _file(request: Request, search: Search | None) -> HttpResponseBase:
     kind = request.query_params.get("as", "jsonl")
-    if kind not in FORMATS:
-        raise Invalid("Nothing was exported.", fields={"as": f"One of {', '.join(FORMATS)}."})
+    if kind not in KINDS:
+        raise Invalid("Nothing was exported.", fields={"as": f"One of {', '.join(KINDS)}."})
     # The person may be known by their token only, which Django's own request does not see.
     request._request.user = request.user
     return export(request._request, search, kind)

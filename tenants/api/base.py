@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from django.db.models import QuerySet
@@ -10,14 +10,17 @@ from django.http import Http404
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
-from rest_framework.views import APIView
+from rest_framework.utils.urls import replace_query_param
 
+from portal.api.operations import Operation
 from portal.api.paging import CursorPaging
 from portal.errors import Invalid, NotPermitted
+from portal.keyset import Order, cut, cut_list
 from tenants.access import Access, PlatformAccess, platform_access, tenant_for
 from tenants.models import ApiToken
 
 Rows = TypeVar("Rows", bound=QuerySet[Any])
+Item = TypeVar("Item")
 
 KEY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key is done once."
@@ -26,8 +29,10 @@ MATCH = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description="The ETag you looked at."
 )
 
+PAGED = [OpenApiParameter("cursor", str), OpenApiParameter("limit", int)]
 
-class CallerView(APIView):
+
+class CallerView(Operation):
     """An operation of somebody who is signed in, or of a token that acts for them."""
 
     noun: ClassVar[str] = "platform"
@@ -43,6 +48,11 @@ class CallerView(APIView):
             return f"token {token.prefix}"
         return str(self.request.user.person)  # type: ignore[union-attr]
 
+    def must_rehearse(self) -> bool:
+        """Whether this token acts only after a dry run, as those of agents should."""
+        token = self.token()
+        return token is not None and token.dry_run_first
+
     def in_state(self, rows: Rows, states: Iterable[str]) -> Rows:
         """Those of `?state=`, all where it is not asked for; `Invalid` for one not in `states`."""
         state = self.request.query_params.get("state")
@@ -57,6 +67,43 @@ class CallerView(APIView):
         paging = CursorPaging()
         page = paging.paginate_queryset(rows, self.request, view=self)
         return paging.get_paginated_response(shape(page, many=True).data)
+
+    def sorted_page(
+        self,
+        rows: QuerySet[Any],
+        order: Order,
+        shape: type[Serializer],
+        *,
+        read: Callable[[Sequence[Any]], Sequence[Any]] = tuple,
+    ) -> Response:
+        """The same in any order; `read` makes of the rows what the shape is of.
+
+        Raises `Invalid` for a cursor of another list.
+        """
+        request = self.request
+        size = CursorPaging().get_page_size(request) or CursorPaging.page_size
+        page = cut(rows, order, size, request.query_params.get("cursor", ""))
+        return self._said(page.before, page.after, shape(read(page.rows), many=True).data)
+
+    def list_page(
+        self,
+        items: Iterable[Item],
+        key: Callable[[Item], tuple[str, ...]],
+        shape: Callable[[Item], Any],
+    ) -> Response:
+        """The same of what is no table; `key` tells its items apart and orders them."""
+        request = self.request
+        size = CursorPaging().get_page_size(request) or CursorPaging.page_size
+        page, before, after = cut_list(items, key, size, request.query_params.get("cursor", ""))
+        return self._said(before, after, [shape(one) for one in page])
+
+    def _said(self, before: str, after: str, results: Any) -> Response:
+        here = self.request.build_absolute_uri()
+
+        def at(cursor: str) -> str | None:
+            return replace_query_param(here, "cursor", cursor) if cursor else None
+
+        return Response({"next": at(after), "previous": at(before), "results": results})
 
     def demand(self, scope: str) -> frozenset[str] | None:
         """The token's scopes, none where a person is signed in; 403 where `scope` is missing."""

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.request_ids import request_id_of
-from tenants.api.base import TenantView
+from tenants.api.base import PAGED, TenantView
 from tenants.api.people_shapes import (
     InvitationIn,
     InvitationOut,
@@ -33,7 +33,7 @@ class Members(TenantView):
 
     noun = "members"
 
-    @extend_schema(operation_id="list_members", responses=MemberOut(many=True))
+    @extend_schema(operation_id="list_members", parameters=PAGED, responses=MemberOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """Everybody with their role."""
         rows = self.access(slug).tenant.memberships.select_related("user")
@@ -85,8 +85,11 @@ class Invitations(TenantView):
     """Open invitations of a tenant, for its owners."""
 
     noun = "members"
+    shows_secret = True
 
-    @extend_schema(operation_id="list_invitations", responses=InvitationOut(many=True))
+    @extend_schema(
+        operation_id="list_invitations", parameters=PAGED, responses=InvitationOut(many=True)
+    )
     def get(self, request: Request, slug: str) -> Response:
         """Those that can still be used."""
         access = self.access(slug, scope=ADMIN)
@@ -104,7 +107,7 @@ class Invitations(TenantView):
     def post(self, request: Request, slug: str) -> Response:
         """Makes an invitation; its link is in this answer only, and never kept.
 
-        An Idempotency-Key is not taken here, for a kept answer would keep the secret.
+        A key that comes again is answered with 409 SECRET_SHOWN_ONCE.
         """
         access = self.access(slug, scope=ADMIN)
         body = InvitationIn(data=request.data)

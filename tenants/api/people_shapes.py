@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from portal.approvals.models import Approval, Delegation
 from portal.approvals.rules import Verdict
+from tenants.members import LONGEST_INVITATION
 from tenants.models import GroupRole, Invitation, Membership
 
 
@@ -128,8 +129,8 @@ class InvitationIn(serializers.Serializer):
     """For whom, and what it makes of them."""
 
     role = serializers.CharField()
-    note = serializers.CharField()
-    days = serializers.IntegerField(default=3, min_value=1)
+    note = serializers.CharField(max_length=80)
+    days = serializers.IntegerField(default=3, min_value=1, max_value=LONGEST_INVITATION.days)
 
 
 class PlatformRoleOut(serializers.Serializer):
@@ -144,7 +145,7 @@ class PlatformRoleOut(serializers.Serializer):
 class GroupRoleOut(serializers.ModelSerializer[GroupRole]):
     """What a group of the sign-in provider gives; without a tenant, on the platform."""
 
-    tenant = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
+    tenant = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
 
     class Meta:
         model = GroupRole
@@ -155,6 +156,6 @@ class GroupRoleOut(serializers.ModelSerializer[GroupRole]):
 class GroupRoleIn(serializers.Serializer):
     """Which group gives which role, and where."""
 
-    group = serializers.CharField()
-    tenant = serializers.SlugField(required=False, default="", allow_blank=True)
+    group = serializers.CharField(max_length=200)
+    tenant = serializers.SlugField(required=False, default="", allow_blank=True, max_length=63)
     role = serializers.CharField()

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.request_ids import request_id_of
-from tenants.api.base import PlatformView
+from tenants.api.base import PAGED, PlatformView
 from tenants.api.people_shapes import GroupRoleIn, GroupRoleOut, PlatformRoleOut
 from tenants.grouproles import map_group, unmap_group
 from tenants.models import ApiToken, GroupRole, PlatformRole
@@ -21,7 +21,9 @@ ADMIN = ApiToken.Scope.ADMIN
 class Roles(PlatformView):
     """Who has which role on the platform."""
 
-    @extend_schema(operation_id="list_platform_roles", responses=PlatformRoleOut(many=True))
+    @extend_schema(
+        operation_id="list_platform_roles", parameters=PAGED, responses=PlatformRoleOut(many=True)
+    )
     def get(self, request: Request) -> Response:
         """One entry per person and role."""
         self.platform().require(PlatformAct.SEE)
@@ -59,7 +61,7 @@ class OneRole(PlatformView):
 class Groups(PlatformView):
     """What groups of the sign-in provider give."""
 
-    @extend_schema(operation_id="list_groups", responses=GroupRoleOut(many=True))
+    @extend_schema(operation_id="list_groups", parameters=PAGED, responses=GroupRoleOut(many=True))
     def get(self, request: Request) -> Response:
         """One entry per group, place and role."""
         self.platform().require(PlatformAct.SEE)

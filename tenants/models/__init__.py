@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenants.models.accountlink import AccountLink
 from tenants.models.grant import Grant
 from tenants.models.group import GroupHeld, GroupRole
 from tenants.models.invitation import Invitation
@@ -12,6 +13,7 @@ from tenants.models.token import ApiToken
 
 __all__ = [
     "DNS_LABEL",
+    "AccountLink",
     "ApiToken",
     "BudgetLine",
     "Grant",

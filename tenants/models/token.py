@@ -17,6 +17,7 @@ class ApiToken(models.Model):
         REQUEST = "request", "Ask and release"
         OPERATE = "operate", "Limits, grants, freezes"
         ADMIN = "admin", "Members, roles, tenants"
+        SIGNAL = "signal", "Tell of training runs"
 
     tenant = models.ForeignKey(
         Tenant,
@@ -36,6 +37,9 @@ class ApiToken(models.Model):
         default=list,
         blank=True,
         help_text="CIDR ranges it may be used from; none: from everywhere.",
+    )
+    dry_run_first = models.BooleanField(
+        default=False, help_text="Acts only after a dry run of the same request."
     )
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()

@@ -24,6 +24,7 @@ from portal.approvals.models import Approval, Delegation
 from portal.approvals.rules import Decider, Line, NoSeat, State, Verdict, seat
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
+from portal.ui.forms import blame
 from tenants.access import decider_of
 from tenants.models import User
 from tenants.people import names_of
@@ -75,8 +76,7 @@ def approvals(request: HttpRequest) -> HttpResponse:
                 now=now,
             )
         except Invalid as refused:
-            for name, text in refused.fields.items():
-                form.add_error(name if name in form.fields else None, text)
+            blame(form, refused.fields)
         else:
             messages.success(request, f"{borrower.words} may decide in your place.")
             return redirect(f"{request.path}?tab=lent")
@@ -201,12 +201,13 @@ def _page(row: Approval, decider: Decider, now: datetime) -> dict[str, Any]:
     decisions = list(row.decisions.all())
     before = list(similar(row, decider))
     people = [row.author, *(one.person for one in decisions), *(one.holder for one in decisions)]
-    names = names_of([*people, *(one.author for one in before)])
+    names = names_of([*people, *row.coauthors, *(one.author for one in before)])
     taken = seat(row.case(), decider, now)
     effects = row.all_effects()
     return {
         "approval": row,
         "author": names[row.author],
+        "hands": [names[one] for one in row.coauthors],
         "mine": row.author == decider.person,
         "said": [
             (one, names[one.person], names[one.holder] if one.holder != one.person else "")

@@ -13,9 +13,10 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from portal.audit.export import FORMATS, streamed, texts
+from portal.audit.export import KINDS, texts
 from portal.audit.record import record
 from portal.audit.search import Search, chunks, page
+from portal.exports import streamed
 from portal.request_ids import request_id_of
 from tenants.access import platform_access, tenant_for
 from tenants.models import User
@@ -142,7 +143,7 @@ def _list(request: HttpRequest, tenant: str | None, context: dict[str, Any]) -> 
         "whole": tenant is None,
         "searched": any(kept.values()),
         "kept": kept.urlencode(),
-        "formats": list(FORMATS),
+        "formats": list(KINDS),
     }
     return render(request, "tenants/audit.html", context, status=200 if form.is_valid() else 422)
 
@@ -151,7 +152,7 @@ def _export(request: HttpRequest, tenant: str | None) -> HttpResponseBase:
     form = SearchForm(request.GET)
     kind = request.GET.get("format", "jsonl")
     search = form.search(tenant) if form.is_valid() else None
-    return export(request, search, kind if kind in FORMATS else "jsonl")
+    return export(request, search, kind if kind in KINDS else "jsonl")
 
 
 def _number(request: HttpRequest, key: str) -> int | None:
@@ -162,7 +163,7 @@ def _number(request: HttpRequest, key: str) -> int | None:
 def _facts(facts: dict[str, Any]) -> str:
     """The facts of a line in one line of text."""
     return ", ".join(
-        f"{key}: {_short(value) if isinstance(value, str) else _plain(value)}"
+        f"{key.replace('_', ' ')}: {_short(value) if isinstance(value, str) else _plain(value)}"
         for key, value in facts.items()
         if value not in (None, "", [], {})
     )
@@ -174,8 +175,16 @@ def _short(text: str) -> str:
 
 
 def _plain(value: Any) -> str:
+    """Words for what JSON holds; what is empty or not so within a group is left out."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, dict):
-        return " ".join(f"{key}={_plain(one)}" for key, one in value.items())
+        said = [
+            f"{key.replace('_', ' ')} {_plain(one)}"
+            for key, one in value.items()
+            if one not in (None, "", [], {}, False)
+        ]
+        return f"({', '.join(said)})"
     if isinstance(value, list):
-        return " ".join(str(one) for one in value)
-    return str(value)
+        return " ".join(_plain(one) for one in value)
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)

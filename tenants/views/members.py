@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
+from portal.ui.forms import blame
 from tenants.access import Access, tenant_for
 from tenants.members import (
     NewInvitation,
@@ -73,8 +74,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
             made = _invite(request, access, form)
             form = InviteForm()
         except Invalid as refused:
-            for name, text in refused.fields.items():
-                form.add_error(name if name in form.fields else None, text)
+            blame(form, refused.fields)
     response = render(request, "tenants/members.html", _page(request, access, form, made))
     response["Cache-Control"] = "no-store"
     return response

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
+from portal.ui.forms import blame
 from tenants.access import platform_access
 from tenants.grouproles import map_group, unmap_group
 from tenants.models import GroupRole, PlatformRole, Tenant, User
@@ -197,5 +198,4 @@ def _status(request: HttpRequest) -> int:
 
 
 def _take(form: forms.Form, refused: Invalid) -> None:
-    for name, text in refused.fields.items():
-        form.add_error(name if name in form.fields else None, text)
+    blame(form, refused.fields)

@@ -13,10 +13,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
+from portal.ui.forms import blame
 from tenants.access import Access, PlatformAccess, platform_of, tenant_for, tenants_of
 from tenants.models import ApiToken, User
 from tenants.policy import Act
-from tenants.tokens import NewToken, make_token, revoke_token
+from tenants.tokens import OF_PLATFORM, NewToken, make_token, revoke_token
 
 LIVES = {7: "7 days", 30: "30 days", 90: "90 days", 365: "a year"}
 PLATFORM = "the-platform."
@@ -41,6 +42,11 @@ class TokenForm(forms.Form):
         help_text="Address ranges such as 10.20.0.0/16, with spaces between; empty is everywhere.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
+    dry_run_first = forms.BooleanField(
+        label="Dry run first",
+        required=False,
+        help_text="For agents: it changes nothing that it has not tried by a dry run before.",
+    )
     life = forms.TypedChoiceField(
         label="Ends after", coerce=int, choices=list(LIVES.items()), initial=30
     )
@@ -53,6 +59,10 @@ class TokenForm(forms.Form):
         if platform.roles:
             choices.append((PLATFORM, f"The platform, as {platform.words}"))
         self.fields["tenant"].choices = choices  # type: ignore[attr-defined]
+        if [name for name, _ in choices] == [PLATFORM]:
+            self.fields["scopes"].choices = [  # type: ignore[attr-defined]
+                (one, text) for one, text in ApiToken.Scope.choices if one in OF_PLATFORM
+            ]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -69,8 +79,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
             made = _make(request, form, platform)
             form = TokenForm(scopes=scopes, platform=platform)
         except Invalid as refused:
-            for name, text in refused.fields.items():
-                form.add_error(name if name in form.fields else None, text)
+            blame(form, refused.fields)
     rows = ApiToken.objects.filter(user=user).select_related("tenant")
     page = {"form": form, "made": made, "tokens": rows, "now": timezone.now()}
     response = render(request, "tenants/tokens.html", page)
@@ -97,6 +106,7 @@ def _make(request: HttpRequest, form: TokenForm, platform: PlatformAccess) -> Ne
         name=asked["name"],
         scopes=asked["scopes"],
         networks=asked["networks"].replace(",", " ").split(),
+        dry_run_first=asked["dry_run_first"],
         expires_at=now + timedelta(days=asked["life"]),
         now=now,
         request_id=request_id_of(request),

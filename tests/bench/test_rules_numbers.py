@@ -30,8 +30,8 @@ from devices.dra.explain import explain
 from devices.dra.gates import gates
 from devices.dra.requests import Wish
 from devices.dra.snapshot import Snapshot, read_json
-from playground.build import binary_path
-from tests.playground.plane import NEWEST, built
+from playground.building.releases import binary_path
+from tests.playground.planes import NEWEST, built
 
 pytestmark = [pytest.mark.bench]
 
@@ -130,7 +130,11 @@ def a_holder(node: str, index: int) -> dict[str, Any]:
     here = {"key": "metadata.name", "operator": "In", "values": [node]}
     result = {"request": "gpu", "driver": DRIVER, "pool": node, "device": f"gpu-{index}"}
     return {
-        "metadata": {"name": f"{node}-{index}", "namespace": "team", "uid": f"c-{node}-{index}"},
+        "metadata": {
+            "name": f"{node}-{index}",
+            "namespace": f"team-{node[-2:]}",
+            "uid": f"c-{node}-{index}",
+        },
         "spec": spec(1),
         "status": {
             "allocation": {

@@ -1,121 +1,33 @@
-"""Ways round the portal: who tries what, and the code that must stop them. All are dry runs.
-
-Admission judges a dry run as it judges the real thing, and nothing is left to clean up.
-"""
+"""Ways round the portal: who tries what, and the code that must stop them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
-from devices.cluster.gateway import Forbidden, Gateway, Ref, Rejected
-from devices.cluster.live import Transport
-from tests.deploy.ground import DRIVER, OTHER_DRIVER, Ground
+from devices.cluster.gateway import Ref
+from tests.deploy.acts import (
+    ADMIN_ACCESS,
+    GPU,
+    H100,
+    ISOLATED,
+    OWN_SLICE,
+    OWNER,
+    QUIESCING,
+    SLOW,
+    STOP,
+    Attempt,
+    alternatives_of,
+    annotation,
+    as_driver,
+    bind,
+    change,
+    change_here,
+    labels,
+    make,
+    make_wide,
+    mine,
+    tolerant,
+)
+from tests.deploy.ground import DRIVER, OTHER_DRIVER
 from tests.deploy.objects import IMPLICIT, claim, pod, request, resource_slice, template
-
-Obj = dict[str, Any]
-Act = Callable[[Ground], object]
-ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One way round, in words; `code` is what the denial says, empty for what must pass."""
-
-    words: str
-    act: Act
-    code: str = ""
-
-    def __str__(self) -> str:
-        return self.words
-
-
-def denied(ground: Ground, attempt: Attempt) -> str:
-    """What the API server says against it; empty where it would let it pass.
-
-    Raises `Forbidden` where it was the caller's rights that were missing: then nothing was judged.
-    """
-    try:
-        attempt.act(ground)
-    except Forbidden:
-        raise
-    except Rejected as error:
-        return error.message
-    return ""
-
-
-def make(obj: Obj, *, who: str = "tenant", where: str = "namespace") -> Act:
-    """Creates an object as somebody, in the tenant's namespace or another."""
-
-    def act(ground: Ground) -> object:
-        placed = {**obj, "metadata": {**obj["metadata"], "namespace": getattr(ground, where)}}
-        return _gateway(ground, who).create(placed, dry_run=True)
-
-    return act
-
-
-def make_wide(obj: Obj, *, who: str = "careless") -> Act:
-    """Creates an object that lies in no namespace."""
-    return lambda ground: _gateway(ground, who).create(obj, dry_run=True)
-
-
-def change(kind: str, name: str, patch: Obj, *, who: str = "careless", sub: str = "") -> Act:
-    """Merges a patch into an object of the whole cluster; {namespace} in its name is filled in."""
-    return lambda ground: _gateway(ground, who).merge(
-        Ref(kind, name.format(namespace=ground.namespace)), patch, subresource=sub, dry_run=True
-    )
-
-
-def change_here(kind: str, name: str, patch: Obj, *, who: str = "careless", sub: str = "") -> Act:
-    """Merges a patch into an object of the tenant's namespace."""
-    return lambda ground: _gateway(ground, who).merge(
-        Ref(kind, name, ground.namespace), patch, subresource=sub, dry_run=True
-    )
-
-
-def bind(place: str) -> Act:
-    """Binds a Pod to a node past the scheduler; `place` is the end of the address."""
-    body = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": "waits"},
-        "target": {"apiVersion": "v1", "kind": "Node", "name": "bypass-n1"},
-    }
-
-    def act(ground: Ground) -> object:
-        path = f"/api/v1/namespaces/{ground.namespace}/{place}"
-        transport = Transport(str(ground.plane.kubeconfig("tess", ["tide", "binder"])))
-        return transport.send("POST", path, query={"dryRun": "All"}, body=body, doing="bind")
-
-    return act
-
-
-def as_driver(account: str, node: str, obj: Obj) -> Act:
-    return lambda ground: ground.driver(account, node).create(obj, dry_run=True)
-
-
-def _gateway(ground: Ground, who: str) -> Gateway:
-    gateway: Gateway = getattr(ground, who)
-    return gateway
-
-
-def labels(**values: str | None) -> Obj:
-    return {"metadata": {"labels": {f"berth.dev/{key}": value for key, value in values.items()}}}
-
-
-def annotation(key: str, value: str | None) -> Obj:
-    return {"metadata": {"annotations": {f"berth.dev/{key}": value}}}
-
-
-def mine() -> Obj:
-    """The label of a request, which tenants may not put on their own objects."""
-    return {"labels": {"berth.dev/claim": "k3x9p2mw"}}
-
-
-GPU, H100, SLOW, STOP = "bypass-gpu", "bypass-h100", "bypass-slow", "bypass-stop"
-QUIESCING = {"key": "berth.dev/quiescing", "operator": "Exists", "effect": "NoSchedule"}
-OWN_SLICE = resource_slice("new", driver=DRIVER, node="bypass-n1")
 
 CLASS_ATTEMPTS = (
     Attempt("a claim of another class", make(claim("c", request(H100))), "CLASS_NOT_ALLOWED"),
@@ -424,10 +336,39 @@ POD_ATTEMPTS = (
         "QUIESCING_TOLERATED",
     ),
     Attempt(
+        "a Pod that tolerates the taint of nodes that keep failing",
+        make(pod("p", tolerations=[ISOLATED])),
+        "QUIESCING_TOLERATED",
+    ),
+    Attempt(
         "one Pod more on a full claim",
         make(pod("p", claims={"c": "crowded"})),
         "CLAIM_FULL",
     ),
+)
+
+DEVICE_ATTEMPTS = tuple(
+    Attempt(f"a toleration of devices that keep failing: {words}", make(obj), "ISOLATION_TOLERATED")
+    for words, obj in (
+        ("in a claim", claim("c", tolerant(ISOLATED))),
+        (
+            "of one isolation by its value",
+            claim("c", tolerant({**ISOLATED, "operator": "Equal", "value": "k3x9"})),
+        ),
+        ("of every taint", claim("c", tolerant({"operator": "Exists"}))),
+        ("in the second request", claim("c", request(GPU), {**tolerant(ISOLATED), "name": "r2"})),
+        ("in an alternative", claim("c", alternatives_of(ISOLATED))),
+        ("in a template", template("t", tolerant(ISOLATED))),
+        ("in an alternative of a template", template("t", alternatives_of(ISOLATED))),
+        (
+            "in the older form of the API",
+            {**claim("c", tolerant(ISOLATED)), "apiVersion": "resource.k8s.io/v1beta2"},
+        ),
+        (
+            "in a claim that says a template made it",
+            claim("c", tolerant(ISOLATED), ownerReferences=[OWNER]),
+        ),
+    )
 )
 
 ATTEMPTS = (
@@ -437,137 +378,5 @@ ATTEMPTS = (
     *NAME_ATTEMPTS,
     *SLICE_ATTEMPTS,
     *POD_ATTEMPTS,
-)
-
-NEIGHBOURS = (
-    Attempt("a claim of an offered class", make(claim("c", request(GPU)))),
-    Attempt("a template of an offered class", make(template("t", request(GPU)))),
-    Attempt(
-        "a Pod with an offered extended resource",
-        make(pod("p", limits={"bypass.example/gpu": "1"})),
-    ),
-    Attempt(
-        "a Pod with the implicit name of an offered class",
-        make(pod("p", limits={f"{IMPLICIT}{GPU}": "1"})),
-    ),
-    Attempt("a Pod without any device", make(pod("p", limits={"cpu": "1"}))),
-    Attempt(
-        "a Pod with an extended resource that is no device",
-        make(pod("p", limits={"example.com/licence": "1"})),
-    ),
-    Attempt(
-        "a Pod that names a template of a frozen class", make(pod("p", templates={"c": "slow"}))
-    ),
-    Attempt("a Pod on a claim with room", make(pod("p", claims={"c": "roomy"}))),
-    Attempt(
-        "a Pod that tolerates other taints",
-        make(
-            pod(
-                "p",
-                tolerations=[
-                    {"key": "gpu", "operator": "Exists"},
-                    {"operator": "Exists", "effect": "NoExecute"},
-                ],
-            )
-        ),
-    ),
-    Attempt(
-        "a Pod with what Berth's snippets put on it",
-        make(
-            pod(
-                "p",
-                metadata={
-                    "labels": {"berth.dev/claim": "k3x9p2mw", "berth.dev/retryable": "true"},
-                    "annotations": {"berth.dev/expected-end": "2026-12-01T00:00:00Z"},
-                },
-            )
-        ),
-    ),
-    Attempt(
-        "any class in a namespace of nobody's",
-        make(claim("c", request(H100)), where="other"),
-    ),
-    Attempt(
-        "a node's name in a namespace of nobody's",
-        make(pod("p", nodeName="bypass-n1"), where="other"),
-    ),
-    Attempt(
-        "an administrator who names a node",
-        make(pod("p", nodeName="bypass-n1"), who="admin"),
-    ),
-    Attempt(
-        "labels of the platform's own on a node and a namespace",
-        lambda ground: [
-            ground.careless.merge(ref, {"metadata": {"labels": {"team": "tide"}}}, dry_run=True)
-            for ref in (Ref("Node", "bypass-n1"), Ref("Namespace", ground.namespace))
-        ],
-    ),
-    Attempt(
-        "a quota of the platform's own",
-        make(
-            {
-                "apiVersion": "v1",
-                "kind": "ResourceQuota",
-                "metadata": {"name": "q"},
-                "spec": {"hard": {"pods": "9"}},
-            },
-            who="careless",
-        ),
-    ),
-    Attempt(
-        "deleting one's own claim",
-        lambda ground: ground.tenant.delete(
-            Ref("ResourceClaim", "roomy", ground.namespace), dry_run=True
-        ),
-    ),
-    Attempt(
-        "Berth's own claim of any class, with its labels",
-        make(claim("c", request(H100), **mine()), who="worker"),
-    ),
-    Attempt(
-        "Berth's own change of the namespace",
-        change("Namespace", "{namespace}", annotation("device-classes", "*"), who="worker"),
-    ),
-    Attempt(
-        "Berth's own change of the quota",
-        change_here("ResourceQuota", "berth", {"spec": {"hard": {"pods": "9"}}}, who="worker"),
-    ),
-    Attempt(
-        "an administrator's emergency",
-        change("Namespace", "{namespace}", labels(tenant=None), who="break_glass"),
-    ),
-    Attempt(
-        "administrative access given in an emergency",
-        change(
-            "Namespace",
-            "{namespace}",
-            {"metadata": {"labels": {ADMIN_ACCESS: "true"}}},
-            who="break_glass",
-        ),
-    ),
-    Attempt("a driver on its own node", as_driver("publisher", "bypass-n1", OWN_SLICE)),
-    Attempt(
-        "a driver with Kubernetes' own right to device status",
-        as_driver("status-writer", "bypass-n1", OWN_SLICE),
-    ),
-    Attempt(
-        "a central driver for all nodes",
-        as_driver("central", "", resource_slice("new", driver=DRIVER)),
-    ),
-    Attempt("a central driver for one node", as_driver("central", "", OWN_SLICE)),
-    Attempt(
-        "a kubelet that removes a slice of its node",
-        lambda ground: ground.kubelet("bypass-n1").delete(
-            Ref("ResourceSlice", "bypass-n1-gpu"), dry_run=True
-        ),
-    ),
-    Attempt(
-        "a kubelet's heartbeat",
-        lambda ground: ground.kubelet("bypass-n1").merge(
-            Ref("Node", "bypass-n1"),
-            {"status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}}}},
-            subresource="status",
-            dry_run=True,
-        ),
-    ),
+    *DEVICE_ATTEMPTS,
 )

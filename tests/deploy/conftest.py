@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from playground.controlplane import ControlPlane
-from tests.deploy.attempts import ATTEMPTS, denied
+from playground.plane.controlplane import ControlPlane
+from tests.deploy.acts import denied
+from tests.deploy.attempts import ATTEMPTS
 from tests.deploy.ground import Ground, grounds
 
 
@@ -24,6 +25,6 @@ def ground(plane: ControlPlane) -> Iterator[Ground]:
 
 def in_effect(ground: Ground) -> None:
     """An API server takes up a policy a moment after it was written; who is late fails by name."""
-    late, end = list(ATTEMPTS), time.monotonic() + 10
+    late, end = list(ATTEMPTS), time.monotonic() + 30
     while late and time.monotonic() < end:
         late = [one for one in late if f"Berth {one.code}:" not in denied(ground, one)]

@@ -20,13 +20,14 @@ from devices.dra.namespaces import (
     policy_config,
     quota_object,
 )
-from playground.controlplane import ControlPlane
+from playground.plane.controlplane import ControlPlane
 from tests.deploy.objects import device_class, pod, request, resource_slice, template
 
 Obj = dict[str, Any]
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RBAC = "rbac.authorization.k8s.io"
 SYSTEM = "berth-system"
+DRIVERS = "bypass-drivers"
 POLICY_KINDS = ("ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy")
 #: Extended-resource names of the classes that have one.
 EXPLICIT = {
@@ -61,7 +62,7 @@ def rights() -> list[Obj]:
     return sorted(found, key=lambda obj: obj["kind"] != "Namespace")
 
 
-def until(seen: Callable[[], Any], seconds: float = 15.0) -> Any:
+def until(seen: Callable[[], Any], seconds: float = 45.0) -> Any:
     """What `seen` returns once it is true; fails after `seconds`."""
     end = time.monotonic() + seconds
     while not (found := seen()):
@@ -114,7 +115,7 @@ class Ground:
             uid = self.nodes[node]["metadata"]["uid"]
             bound = {"kind": "Node", "name": node, "uid": uid}
         return cluster.connect(
-            self.plane.service_account_kubeconfig("bypass-drivers", account, bound_to=bound)
+            self.plane.service_account_kubeconfig(DRIVERS, account, bound_to=bound)
         )
 
     def kubelet(self, node: str) -> Gateway:
@@ -123,10 +124,12 @@ class Ground:
     # Set-up and the way back
 
     def prepare(self) -> None:
-        """Namespaces, rights, classes and devices; no policy yet."""
+        """Namespaces, rights, classes and devices; no policy of Berth's yet."""
         for obj in rights():
             self.admin.apply(obj, manager="berth-playground", force=True)
-        for name in (self.namespace, self.other, "bypass-drivers"):
+        for obj in _READER:
+            self.admin.apply(obj, manager="test")
+        for name in (self.namespace, self.other, DRIVERS):
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             self.admin.apply(namespace, manager="test")
         for name in (self.namespace, self.other):
@@ -194,14 +197,17 @@ class Ground:
                     self.admin.delete(Ref(kind, obj["metadata"]["name"]))
 
     def tear_down(self) -> None:
+        """Takes everything away, and waits until the namespaces can be made anew."""
         self.uninstall()
-        for name in (self.namespace, self.other, "bypass-drivers"):
-            self.admin.delete(Ref("Namespace", name))
+        namespaces = [Ref("Namespace", one) for one in (self.namespace, self.other, DRIVERS)]
+        for ref in namespaces:
+            self.admin.delete(ref)
         for name in self.nodes:
             self.admin.delete(Ref("Node", name))
             self.admin.delete(Ref("ResourceSlice", f"{name}-gpu"))
         for name in EXPLICIT:
             self.admin.delete(Ref("DeviceClass", name))
+        until(lambda: not any(map(self.admin.get, namespaces)), seconds=90.0)
 
     # Inside
 
@@ -236,7 +242,7 @@ class Ground:
         subject = (
             {"kind": "Group", "apiGroup": RBAC, "name": group}
             if group
-            else {"kind": "ServiceAccount", "name": sa, "namespace": "bypass-drivers"}
+            else {"kind": "ServiceAccount", "name": sa, "namespace": DRIVERS}
         )
         metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
         self.admin.apply(
@@ -255,7 +261,7 @@ class Ground:
             {
                 "apiVersion": "v1",
                 "kind": "ServiceAccount",
-                "metadata": {"name": account, "namespace": "bypass-drivers"},
+                "metadata": {"name": account, "namespace": DRIVERS},
             },
             manager="test",
         )
@@ -311,6 +317,46 @@ _CARELESS = [
 _BINDER = [
     {"apiGroups": [""], "resources": ["pods/binding", "bindings"], "verbs": ["create"]},
 ]
+
+
+#: An API server that no binding names a ConfigMap to for a second never reads one again, and judges
+#: by what it read last (kubernetes#130887). This pair denies nothing, and outlives the ground.
+_READER: tuple[Obj, ...] = (
+    {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "bypass-reads-on"},
+        "spec": {
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["CREATE"],
+                        "resources": ["configmaps"],
+                        "resourceNames": ["bypass-reads-on"],
+                    }
+                ]
+            },
+            "validations": [{"expression": "true"}],
+        },
+    },
+    {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "bypass-reads-on"},
+        "spec": {
+            "policyName": "bypass-reads-on",
+            "paramRef": {
+                "name": "bypass-reads-on",
+                "namespace": "default",
+                "parameterNotFoundAction": "Allow",
+            },
+            "validationActions": ["Deny"],
+        },
+    },
+)
 
 
 def _publisher(group: str, resource: str, verb: str) -> Obj:

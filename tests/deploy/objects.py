@@ -84,16 +84,22 @@ def pod_spec(
 
 def deployment(name: str, **spec: Any) -> Obj:
     """One replica of a Pod."""
+    return _workload("Deployment", name, pod_spec(**spec), replicas=1)
+
+
+def daemonset(name: str, **spec: Any) -> Obj:
+    """A Pod on each node, or where `spec` says; `spec` are fields of the Pod."""
+    return _workload("DaemonSet", name, pod_spec() | spec)
+
+
+def _workload(kind: str, name: str, pod: Obj, **spec: Any) -> Obj:
     labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": pod}
     return {
         "apiVersion": "apps/v1",
-        "kind": "Deployment",
+        "kind": kind,
         "metadata": {"name": name},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod_spec(**spec)},
-        },
+        "spec": {"selector": {"matchLabels": labels}, "template": template, **spec},
     }
 
 

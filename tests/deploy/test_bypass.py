@@ -11,11 +11,14 @@ from functools import partial
 import pytest
 
 from devices.cluster.gateway import Ref
-from tests.deploy.attempts import ADMIN_ACCESS, ATTEMPTS, NEIGHBOURS, Attempt, denied, make
+from tests.deploy.acts import ADMIN_ACCESS, Attempt, denied, make
+from tests.deploy.attempts import ATTEMPTS
 from tests.deploy.ground import DRIVER, Ground, policies, until
+from tests.deploy.neighbours import NEIGHBOURS
 from tests.deploy.objects import (
     IMPLICIT,
     claim,
+    daemonset,
     deployment,
     pod,
     request,
@@ -121,6 +124,25 @@ def test_the_schedulers_own_claim_is_judged_at_the_pod(ground: Ground) -> None:
     )
     assert len(made) == 1
     ground.admin.delete(Ref("Node", "bypass-fresh"))
+
+
+def test_claims_of_a_template_that_berth_made_may_tolerate_what_it_says(ground: Ground) -> None:
+    tolerant = template("tolerant", request("bypass-gpu", tolerations=[{"operator": "Exists"}]))
+    tolerant["metadata"]["namespace"] = ground.namespace
+    ground.worker.create(tolerant)
+    make_real(ground, pod("tolerant", templates={"c": "tolerant"}))
+    assert until(lambda: [one for one in claims(ground) if one.startswith("tolerant-c-")])
+
+
+def test_a_daemonset_chooses_no_node_either(ground: Ground) -> None:
+    """Its controller may bind Pods, and copies the node's name from the tenant's template."""
+    ground.node("bypass-daemons")
+    make_real(ground, daemonset("chosen", nodeName="bypass-daemons"))
+    assert until(lambda: "Berth NODE_CHOSEN" in pod_events(ground, "chosen"))
+    assert not owned_pods(ground, "chosen")
+    make_real(ground, daemonset("everywhere"))
+    assert until(lambda: owned_pods(ground, "everywhere"))
+    ground.admin.delete(Ref("Node", "bypass-daemons"))
 
 
 def test_slices_go_with_their_node(ground: Ground) -> None:

@@ -12,13 +12,14 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from devices import reconcile, tenancy
-from devices.claims import release_claim
+from devices.asks import reconcile
+from devices.asks.claims import release_claim
 from devices.cluster.gateway import ClusterError, Ref
 from devices.dra.lifecycle import State
-from devices.models import Claim, Freeze, Observed, Sync
-from tenants.access import Access, tenant_for
-from tests.deploy.attempts import Attempt, denied
+from devices.models import Claim, Closure, Freeze, Observed, Sync
+from devices.tenancy import closures, turns
+from tenants.access import Access, PlatformAccess, tenant_for
+from tests.deploy.acts import Attempt, denied
 from tests.deploy.ground import DRIVER, EXPLICIT, Ground, until
 from tests.deploy.objects import device_class, pod
 from tests.devices.following import following
@@ -67,7 +68,7 @@ def classes() -> None:
 
 
 def turn(ground: Ground) -> None:
-    assert tenancy.turn("tide", gateway=ground.worker, now=timezone.now())
+    assert turns.turn("tide", gateway=ground.worker, now=timezone.now())
 
 
 def annotation(ground: Ground, place: str, key: str) -> str:
@@ -82,7 +83,7 @@ def test_the_worker_has_the_rights_for_every_turn(
     turn(ground)
     assert annotation(ground, place, "device-classes") == "bypass-gpu"
     assert ground.admin.get(Ref("ResourceQuota", "berth", place)) is not None
-    assert tenancy.turn_policy(gateway=ground.worker, now=NOON)
+    assert turns.turn_policy(gateway=ground.worker, now=NOON)
     claim = make_claim(access, make_version(content=SHARED_BY_TWO))
     assert reconcile.turn(claim.public_id, gateway=ground.worker, now=NOON)
     assert ground.admin.get(Ref("ResourceClaim", claim.object_name, place)) is not None
@@ -149,6 +150,41 @@ def test_a_shared_claim_closes_when_it_is_full_and_opens_again(
             ground.admin.delete(Ref("Pod", name, place), grace_seconds=0)
         until(lambda: turned(ground, place, "full-claims", ""), 20)
         until(lambda: start_one(ground, claim, "again") == "", 5)
+
+
+def test_a_tenant_that_is_being_closed_is_closed_for_kubectl_too(
+    ground: Ground, access: Access, place: str
+) -> None:
+    """The message says so, for new claims and for Pods on a claim that is there; and Berth's own
+    rights are enough for all of it, to the receipt.
+    """
+    turn(ground)
+    claim = make_claim(access, make_version(content=SHARED_BY_TWO))
+    assert reconcile.turn(claim.public_id, gateway=ground.worker, now=NOON)
+    asking = Attempt("a claim past the portal", past_the_portal(ground, place))
+    until(lambda: denied(ground, asking) == "")
+    assert start_one(ground, claim, "before") == ""
+    admin = PlatformAccess(make_person("ada"), frozenset({"admin"}))
+    closures.begin(
+        access=admin,
+        tenant=access.tenant,
+        reason="Over",
+        typed="tide",
+        deadline=None,
+        request_id="request-c",
+        now=timezone.now(),
+    )
+    turn(ground)
+    until(lambda: "Berth TENANT_CLOSING: tenant tide is being closed" in denied(ground, asking))
+    assert "Berth TENANT_CLOSING" in start_one(ground, claim, "late")
+    assert Closure.objects.get().blockers[0]["subject"] == f"Pod {place}/before"
+    ground.admin.delete(Ref("Pod", "before", place), grace_seconds=0)
+    for _ in range(3):
+        turn(ground)
+        reconcile.turn(claim.public_id, gateway=ground.worker, now=timezone.now())
+    assert Closure.objects.get().phase == "closed"
+    assert annotation(ground, place, "device-classes") == ""
+    until(lambda: denied(ground, asking) == "")
 
 
 def turned(ground: Ground, place: str, key: str, value: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from tests.deploy.attempts import ATTEMPTS, denied
+from tests.deploy.acts import denied
+from tests.deploy.attempts import ATTEMPTS
 from tests.deploy.ground import Ground
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from devices import cluster
 from devices.cluster.gateway import Gateway, Ref
-from playground.controlplane import ControlPlane
+from playground.plane.controlplane import ControlPlane
 
 
 @pytest.fixture

@@ -86,6 +86,14 @@ def _selector(pool: Any) -> Obj:
     return {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
 
 
+def unbounded(content: Obj) -> Obj:
+    """A template's content without the bounds that keep anybody from asking for what never fits."""
+    parameters = [
+        {**one, "bounds": []} if "bounds" in one else one for one in content.get("parameters", [])
+    ]
+    return {**content, "parameters": parameters}
+
+
 def holding(
     name: str,
     devices: Iterable[tuple[str, str, str]],
@@ -125,8 +133,10 @@ def mirror(objects: Iterable[Obj], *, version: str = "1") -> None:
     """
     now = timezone.now()
     rows = []
-    for number, one in enumerate(objects):
-        meta = {"uid": f"{one['kind']}-{number}", "resourceVersion": version, **one["metadata"]}
+    for one in objects:
+        named = one["metadata"]
+        uid = "/".join((one["kind"], named.get("namespace", ""), named["name"]))
+        meta = {"uid": uid, "resourceVersion": version, **named}
         raw = dumps({**one, "metadata": meta})
         _, _, row = MIRRORED[one["kind"]].reader.read(raw, one["apiVersion"])
         assert row is not None

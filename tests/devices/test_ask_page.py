@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import statistics
 import time
@@ -13,13 +14,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from devices.catalogue.offers import count as count_offers
 from devices.models import Claim, ClusterState, Observed, Sync, TemplateVersion
-from devices.offers import count as count_offers
 from portal.management.demo_templates import TEMPLATES
 from tenants.access import tenant_for
-from tenants.models import User
+from tenants.models import Tenant, User
 from tests.devices.demofleet import fleet_objects, h100, holding, mirror
-from tests.factories import NOON, make_claim, make_person, make_tenant, make_version
+from tests.factories import NOON, make_claim, make_limit, make_person, make_tenant, make_version
 
 pytestmark = pytest.mark.django_db
 FORM = "/t/tidewater/ask/gpu/"
@@ -49,6 +50,40 @@ def test_what_fits_says_where(member: Client) -> None:
     assert "Fits now, on 2 nodes" in page and "h100-a03" in page
     assert "too few to say" in page, "nobody ever waited here"
     assert "Advice, not a promise, for one Pod that asks 1 CPU and 1Gi" in page
+
+
+def test_room_is_no_promise_where_limits_stand_against_it(member: Client) -> None:
+    make_limit(Tenant.objects.get(), "h100-80gb", 10)  # 8 are held past Berth
+    page = member.post(PREVIEW, {**WHOLE, "p-gpus": "4"}).text
+    assert "More than you may have" in page
+    assert "Room is there; your limits stand against it." in page
+    assert "Fits now" not in page
+    assert "Fits now" in member.post(PREVIEW, {**WHOLE, "p-gpus": "2"}).text
+
+
+def test_a_form_begins_with_what_limits_allow(member: Client) -> None:
+    tenant = Tenant.objects.get()
+    content = {**TEMPLATES["gpu"][3], "parameters": [*TEMPLATES["gpu"][3]["parameters"]]}
+    content["parameters"][2] = {**content["parameters"][2], "default": 6}
+    make_version("six", content)
+    form = FORM.replace("gpu", "six")
+    assert 'value="6"' in member.get(form).text, "nothing is limited"
+    make_limit(tenant, "h100-80gb", 11)  # 8 are held past Berth
+    page = member.get(form).text
+    assert 'value="3"' in page and "Usually 6; your limits leave room for 3." in page
+    assert "More than you may have" not in page
+    asked = member.get(f"{form}?p-gpus=4").text
+    assert 'value="4"' in asked and "More than you may have" in asked, "a link is taken at its word"
+
+
+def test_a_form_begins_with_a_class_that_is_allowed(member: Client) -> None:
+    tenant = Tenant.objects.get()
+    tenant.limits.all().delete()
+    make_limit(tenant, "a100-80gb", 2)
+    page = member.get(FORM).text
+    assert "Usually 80 GB, NVLink; your limits stand against it now." in page
+    assert re.search(r'value="80"[^>]*checked', page), page
+    assert "More than you may have" not in page
 
 
 def test_what_does_not_fit_says_why_whose_job_it_is_and_what_would(member: Client) -> None:
@@ -86,14 +121,28 @@ def test_ask_again_like_an_earlier_one(member: Client) -> None:
         TemplateVersion.objects.get(),
         values={"memory": "40", "gpus": 3, "near": True},
         name="earlier",
+        at_once=2,
+        days=9,
+        note="for the review",
     )
     page = member.get(f"{FORM}?like={claim.public_id}").text
     assert 'name="p-gpus" value="3"' in page and 'value="earlier"' in page
+    for entry in ('name="at_once" value="2"', 'name="days" value="9"', 'value="for the review"'):
+        assert entry in page
     assert re.search(r'value="40"[^>]* checked', page)
     stranger = make_tenant("basalt", namespaces=("basalt-x",))
     member.force_login(make_person("sorrel", stranger))
     other = member.get(f"/t/basalt/ask/gpu/?like={claim.public_id}").text
     assert "earlier" not in other, "another tenant's ask is as if it were not there"
+
+
+def test_an_alternative_keeps_what_else_was_filled_in(member: Client) -> None:
+    page = member.post(PREVIEW, {**WHOLE, "at_once": "2", "days": "9"}).text
+    (address, *_) = re.findall(r'href="(/t/tidewater/ask/gpu/[?][^"]*)">Use this', page)
+    filled = member.get(html.unescape(address)).text
+    assert 'name="at_once" value="2"' in filled and 'name="days" value="9"' in filled
+    odd = member.get(f"{FORM}?at_once=many&days=-1&note={'x' * 999}")
+    assert odd.status_code == 200 and "many" not in odd.text and "x" * 999 not in odd.text
 
 
 @pytest.mark.parametrize(
@@ -118,7 +167,8 @@ def test_a_cluster_that_was_never_seen_is_not_known(member: Client) -> None:
 def test_hostile_answers_in_the_address_are_text(member: Client) -> None:
     page = member.get(f"{FORM}?name=<script>alert(1)</script>&p-memory=%00x&p-gpus='%22")
     assert page.status_code == 200 and "<script>alert" not in page.text
-    assert "Some answers are not right yet" in page.text
+    assert "Memory per GPU: what you had cannot be had any more." in page.text
+    assert re.search(r'value="80-nvlink"[^>]* checked', page.text), "what is usual stands there"
 
 
 def test_the_route_and_the_same_by_extended_resource(member: Client) -> None:

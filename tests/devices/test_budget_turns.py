@@ -7,11 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from devices import reconcile, tenancy
-from devices.claims import release_claim
+from devices.asks import reconcile
+from devices.asks.claims import release_claim
 from devices.cluster.gateway import Gateway, Ref
 from devices.dra.lifecycle import State
 from devices.models import Claim
+from devices.tenancy import places
 from tenants.access import Access
 from tenants.models import BudgetLine
 from tests.factories import GPU_CONTENT, NOON, make_access, make_claim, make_version
@@ -79,7 +80,7 @@ def test_an_ask_that_a_quota_keeps_back_is_counted_and_goes_when_it_may(
 ) -> None:
     """The quota of a namespace follows the budget by seconds; that must lose nobody's ask."""
     claim = make_claim(access, make_version(content=SHARED))
-    tenancy.place_ready(claim.namespace, gateway=gateway, now=NOON)
+    places.place_ready(claim.namespace, gateway=gateway, now=NOON)
     quota = Ref("ResourceQuota", "late", claim.namespace.name)
     gateway.apply(
         {

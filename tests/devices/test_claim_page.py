@@ -11,15 +11,15 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from devices import history
-from devices.claimfacts import device_named
+from devices.asks import history
+from devices.asks.claimfacts import device_named
 from devices.dra.lifecycle import State
 from devices.dra.status import Status
-from devices.forecast import refined
+from devices.forecasts.forecast import refined
 from devices.models import Claim, Observed, StageTimes
 from portal.management.demo_templates import TEMPLATES
 from tenants.access import Access, tenant_for
-from tests.devices.demofleet import fleet_objects, h100, holding, mirror
+from tests.devices.demofleet import fleet_objects, h100, holding, mirror, unbounded
 from tests.factories import make_claim, make_person, make_tenant, make_version
 
 pytestmark = pytest.mark.django_db
@@ -127,7 +127,8 @@ def test_a_pending_claim_says_why_whose_job_and_what_would_unblock_it(
 def test_a_turn_records_what_the_schedulers_words_mean(
     access: Access, waiting: Claim, values: dict[str, Any], code: str
 ) -> None:
-    claim = make_claim(access, waiting.version, values=values, name="another")
+    version = make_version("any-number", unbounded(TEMPLATES["gpu"][3]))
+    claim = make_claim(access, version, values=values, name="another")
     status = Status(State.PENDING, "NO_MATCHING_DEVICE_FREE", WORDS)
     assert refined(claim, status) == code
     assert refined(claim, Status(State.PENDING, "SCHEDULING_GATED", "")) == "SCHEDULING_GATED"
@@ -163,6 +164,7 @@ def times(claim: Claim, number: int, first: int = 0) -> None:
         made = now - timedelta(minutes=10 + index)
         StageTimes.objects.create(
             claim=claim,
+            tenant=claim.tenant,
             pod_uid=f"uid-{index}",
             pod=f"pod-{index}",
             classes=history.classes_of(claim),
@@ -311,3 +313,15 @@ def test_how_allocation_works_names_the_viewers_own_objects(client: Client, wait
     foreign = client.get(f"/t/basalt/how-allocation-works/?claim={waiting.public_id}")
     assert foreign.status_code == 200 and waiting.object_name[:20] not in foreign.text
     assert client.get(address).status_code == 404
+
+
+def test_an_open_page_keeps_how_to_share_when_the_claim_takes_another_path(
+    client: Client, waiting: Claim
+) -> None:
+    address = f"/t/tidewater/claims/{waiting.public_id}/"
+    fragment = client.get(f"{address}?path=plugin", headers={"HX-Request": "true"}).content.decode()
+    assert 'id="use-h">Use it' in fragment, "what to paste is another thing now"
+    assert 'id="share-h">Share it' in fragment
+    assert f'id="share-address">http://testserver{address}<' in fragment
+    unchanged = client.get(f"{address}?path=claim", headers={"HX-Request": "true"})
+    assert "share-h" not in unchanged.content.decode(), "an open tab there is left alone"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, ProgrammingError, transaction
 
-from devices.claims import AlreadyReleased, TenantClosing, release_claim
+from devices.asks.claims import AlreadyReleased, TenantClosing, release_claim
 from devices.dra.lifecycle import State
 from devices.models import Claim, ClaimEvent
 from devices.models.claim import LEASE

@@ -9,12 +9,13 @@ from django.db import ProgrammingError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from devices.forecast import hit_rate, judge_open, remember, routed
-from devices.judging import ALLOCATED_WITHIN, POD_WITHIN, Verdict, judge
+from devices.catalogue.offers import count as count_offers
+from devices.forecasts.forecast import hit_rate, judge_open, remember
+from devices.forecasts.judging import ALLOCATED_WITHIN, POD_WITHIN, Verdict, judge
+from devices.forecasts.whatif import Fate
 from devices.models import Claim, ClusterState, Forecast, StageTimes
-from devices.offers import count as count_offers
-from devices.routes import Path, Serving, route
-from devices.whatif import Fate
+from devices.routing.paths import routed
+from devices.routing.routes import Path, Ruling, Serving, route
 from portal.management.demo_templates import TEMPLATES
 from tenants.access import Access
 from tests.devices.demofleet import fleet_objects, h100, holding, mirror
@@ -141,6 +142,7 @@ def test_the_hit_rate_counts_what_could_be_compared(access: Access, client: Clie
         assert took is None or isinstance(took, timedelta)
         StageTimes.objects.create(
             claim=claim,
+            tenant=claim.tenant,
             pod_uid=name,
             pod=name,
             classes=["h100-80gb"],
@@ -159,6 +161,16 @@ def test_the_hit_rate_counts_what_could_be_compared(access: Access, client: Clie
     page = client.get("/t/tidewater/catalogue/").text
     assert "came true for 2 of 4 asks" in page and "1 could not be compared" in page
     assert "too few to say" in page
+    assert "“fits” 1 of 2, “waits” 1 of 2" in page
+    Forecast.objects.exclude(fate="fits now").delete()
+    page = client.get("/t/tidewater/catalogue/").text
+    assert "“fits” 1 of 2, “waits” has no history yet" in page
+
+
+def ruled(path: Path, **more: object) -> Ruling:
+    set_at = datetime(2026, 11, 2, 9, tzinfo=UTC)
+    fields = {"id": path.value, "device_class": "h100-80gb", "reason": "moving pool-3"}
+    return Ruling(path=path, set_at=set_at, **{**fields, **more})  # type: ignore[arg-type]
 
 
 SERVED = {"by_dra": 32, "by_plugin": 0, "extended": True}
@@ -197,7 +209,7 @@ SERVED = {"by_dra": 32, "by_plugin": 0, "extended": True}
             id="the plugin alone and a condition: the claim waits",
         ),
         pytest.param(
-            {**SERVED, "resource": "x.example/gpu", "wanted": Path.PLUGIN},
+            {**SERVED, "resource": "x.example/gpu", "ruling": ruled(Path.PLUGIN)},
             "",
             Path.PLUGIN,
             False,
@@ -205,7 +217,7 @@ SERVED = {"by_dra": 32, "by_plugin": 0, "extended": True}
             id="sent to the plugin by whoever moves the pools",
         ),
         pytest.param(
-            {**SERVED, "wanted": Path.EXTENDED},
+            {**SERVED, "ruling": ruled(Path.EXTENDED)},
             "",
             Path.EXTENDED,
             True,
@@ -228,7 +240,7 @@ def test_the_route_of_new_work(
 
 def test_the_route_is_read_from_the_newest_counts(access: Access) -> None:
     count_offers(timezone.now())
-    found = routed(asking(count=2))
+    found = routed(asking(count=2), "gpu", timezone.now())
     assert (found.path, found.also) == (
         Path.CLAIM,
         (("deviceclass.resource.kubernetes.io/h100-80gb", 2),),

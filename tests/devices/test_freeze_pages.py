@@ -12,12 +12,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from devices.freezes import freeze
+from devices.asks.holds import FROZEN, sentence
+from devices.dra.lifecycle import State
 from devices.models import Freeze, Offer
+from devices.tenancy.freezes import freeze
 from tenants.access import platform_of
 from tenants.models import PlatformRole, User
 from tests.devices.pages import client_of, text
-from tests.factories import make_person, make_tenant
+from tests.factories import make_access, make_claim, make_person, make_tenant, make_version
 
 pytestmark = pytest.mark.django_db
 PAGE = "/platform/freezes/"
@@ -61,6 +63,15 @@ def test_an_operator_freezes_and_lifts_on_the_page() -> None:
     assert "takes new work again" in text(client.get(PAGE))
     assert "Nothing is frozen." in text(client.get(PAGE))
     assert client.post(f"{PAGE}unknown/lift/").status_code == 404
+
+
+def test_a_held_ask_says_whose_freeze_it_waits_for() -> None:
+    access = make_access("avocet")
+    claim = make_claim(access, make_version())
+    claim.state, claim.code, claim.why = State.HELD, FROZEN, sentence(frozen())
+    claim.save()
+    page = text(client_of(access.user).get(f"/t/tidewater/claims/{claim.public_id}/"))
+    assert "Class gpu is frozen until it is lifted: A recall." in page
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from django.db import ProgrammingError, transaction
 
-from devices import freezes, reconcile
+from devices.asks import reconcile
 from devices.cluster.gateway import Gateway
 from devices.dra.lifecycle import State
-from devices.freezes import AlreadyFrozen, expire, freeze, lift
 from devices.models import Claim, Freeze
+from devices.tenancy import freezes
+from devices.tenancy.freezes import AlreadyFrozen, expire, freeze, lift
 from portal.audit.models import AuditLine
 from portal.errors import Invalid, NotPermitted
 from portal.outbox.models import OutboxLine

@@ -17,21 +17,23 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from devices import reconcile, tenancy
+from devices.asks import reconcile
+from devices.asks.snippets import manifests
 from devices.cluster.gateway import Gateway, Ref
-from devices.forecast import hit_rate, judge_open
-from devices.judging import ALLOCATED_WITHIN
-from devices.models import Claim, Forecast, Observed, StageTimes, TemplateVersion
-from devices.snippets import manifests
-from devices.warm import warm
-from playground.controlplane import ControlPlane
+from devices.forecasts.forecast import hit_rate, judge_open
+from devices.forecasts.judging import ALLOCATED_WITHIN
+from devices.forecasts.warm import warm
+from devices.models import Claim, Forecast, Observed, StageTimes, Sync, TemplateVersion
+from devices.tenancy import turns
 from playground.fleet.fleet import Fleet
 from playground.fleet.spec import load
+from playground.plane.controlplane import ControlPlane
 from portal.management.demo_templates import TEMPLATES
 from tenants.access import Access
+from tests.devices.demofleet import unbounded
 from tests.devices.following import following, until
 from tests.factories import make_access, make_claim, make_version
-from tests.playground.plane import NEWEST, built
+from tests.playground.planes import NEWEST, built
 
 pytestmark = [pytest.mark.cluster, pytest.mark.django_db(transaction=True)]
 
@@ -53,6 +55,9 @@ ASKS: list[tuple[str, dict[str, list[Any]]]] = [
     ("gpu", {"memory": ["80-nvlink"], "gpus": [2, 4, 8], "near": [False, True]}),
     ("training-pair", {"gpus": [1, 2], "near": [True, False]}),
     ("fpga-card", {"cards": [1, 2]}),
+    ("half-gpu", {"size": ["half", "seventh"], "parts": [2], "apart": [False, True]}),
+    ("any-gpu", {"order": ["fast", "roomy", "only"]}),
+    ("cores", {"cores": [8, 24, 62], "two": [False, True]}),
 ]
 
 
@@ -69,7 +74,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 @pytest.fixture
 def access() -> Access:
     for slug, (_, _, _, content) in TEMPLATES.items():
-        make_version(slug=slug, content=content)
+        make_version(slug=slug, content=unbounded(content))
     return make_access(namespaces=(NAMESPACE,))
 
 
@@ -88,7 +93,7 @@ def test_forecasts_come_true(
     running: deque[str] = deque()
     with following(gateway):
         until(lambda: published() == DEVICES, seconds=120, what="the fleet's devices")
-        tenancy.turn(access.tenant.slug, gateway=gateway, now=timezone.now())
+        turns.turn(access.tenant.slug, gateway=gateway, now=timezone.now())
         began = time.monotonic()
         for index in range(number):
             if len(running) == AT_ONCE:
@@ -202,4 +207,23 @@ def end(gateway: Gateway, name: str) -> None:
             for one in picture.now.claims.values()
         )
 
-    until(freed, seconds=60, what=f"the devices of {name}")
+    try:
+        until(freed, seconds=60, what=f"the devices of {name}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}; {whereabouts(gateway, name)}") from error
+
+
+def whereabouts(gateway: Gateway, name: str) -> str:
+    """Who still has the claim of a Pod that was deleted: the cluster or the mirror."""
+    there = [
+        {key: one["metadata"].get(key) for key in ("name", "finalizers", "deletionTimestamp")}
+        for one in gateway.list("ResourceClaim", namespace=NAMESPACE).items
+        if any(owner["name"] == name for owner in one["metadata"].get("ownerReferences", ()))
+    ]
+    rows = Observed.objects.filter(kind="ResourceClaim", namespace=NAMESPACE, gone_at=None)
+    synced = list(Sync.objects.filter(kind="ResourceClaim").values("version", "error", "alive_at"))
+    pod = gateway.get(Ref("Pod", name, NAMESPACE))
+    return (
+        f"the cluster has {there}, its Pod {'exists' if pod else 'is gone'}; "
+        f"the mirror has {sorted(rows.values_list('name', flat=True))} at {synced}"
+    )

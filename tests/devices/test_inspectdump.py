@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,13 @@ def test_broken_files_are_named_and_the_rest_is_answered(tmp_path) -> None:
     assert f"{half}:3: the YAML breaks off here" in text
     assert f"{slices}:1: ResourceSlice/s is left out: spec: Object missing required" in text
     assert "template/nic in team-a: Fits now, on node-n1." in text
+
+
+def test_a_files_name_that_is_no_text_is_shown_all_the_same(tmp_path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.yaml"))
+    odd.write_text("a: b\n")
+    [problem] = of_kind(records(by_number("15"), odd), "problem")
+    assert problem["file"].endswith("caf\N{REPLACEMENT CHARACTER}.yaml")
 
 
 def test_a_dump_with_nothing_in_it_fails_with_a_sentence(tmp_path) -> None:

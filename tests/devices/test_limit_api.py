@@ -14,7 +14,7 @@ from devices.models import Claim
 from tenants.access import Access, tenant_for
 from tenants.models import Grant, Limit, LimitWish, PlatformRole
 from tests.devices.test_api import Caller, problem
-from tests.factories import make_access, make_person, make_tenant, make_version
+from tests.factories import make_access, make_claim, make_person, make_tenant, make_version
 
 pytestmark = pytest.mark.django_db
 TENANT = "/api/v1/tenants/tidewater"
@@ -60,7 +60,27 @@ def test_a_limit_in_four_parts_with_its_lines(owner: Access) -> None:
     }
     lines = body(caller.get(f"{TENANT}/limits/lines?measure=devices&device_class=gpu"))
     line = {"kind": "hold", "amount": "2", "namespace": "tidewater-train", "source": made["id"]}
-    assert lines == [line]
+    assert lines == {"next": None, "previous": None, "results": [line]}
+
+
+def test_the_lines_of_a_limit_come_page_by_page(owner: Access) -> None:
+    Limit.objects.update(amount=90)
+    version = make_version("other")
+    made = {make_claim(owner, version, name=f"train-{n}").public_id for n in range(5)}
+    caller, seen = Caller(owner), []
+    address = f"{TENANT}/limits/lines?measure=devices&device_class=gpu&limit=2"
+    pages = []
+    while address:
+        page = body(caller.get(address))
+        pages.append([one["source"] for one in page["results"]])
+        seen += pages[-1]
+        address, before = page["next"], page["previous"]
+    assert [len(page) for page in pages] == [2, 2, 1] and set(seen) == made
+    back = body(caller.get(before))
+    assert [one["source"] for one in back["results"]] == pages[1]
+    assert body(caller.get(back["previous"]))["previous"] is None
+    wrong = caller.get(f"{TENANT}/limits/lines?measure=devices&device_class=gpu&cursor=W10x")
+    assert problem(wrong)[0] == 422
 
 
 def test_an_ask_for_too_many_says_how_many_too_many(owner: Access) -> None:

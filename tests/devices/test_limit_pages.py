@@ -79,6 +79,17 @@ def test_a_limit_lists_the_lines_behind_its_figures(owner: Access) -> None:
     assert "reserved, waits for devices" in page
 
 
+def test_many_lines_come_page_by_page(owner: Access) -> None:
+    Limit.objects.update(amount=90)
+    version = make_version("other")
+    for number in range(51):
+        make_claim(owner, version, name=f"train-{number}")
+    client = client_of(owner.user)
+    first, second = (text(client.get(f"{GPU}&page={number}")) for number in (1, 2))
+    assert "1 to 50 of 51 lines" in first and first.count("reserved, waits for devices") == 50
+    assert "51 to 51 of 51 lines" in second and second.count("reserved, waits for devices") == 1
+
+
 def test_an_overdrawn_limit_says_by_how_much(owner: Access) -> None:
     make_claim(owner, make_version("other"), values={"count": 3})
     Limit.objects.update(amount=1)
@@ -91,6 +102,16 @@ def test_an_overdrawn_limit_says_by_how_much(owner: Access) -> None:
 )
 def test_a_limit_that_is_not_there_is_not_found(owner: Access, query: str) -> None:
     assert client_of(owner.user).get(f"{LIMITS}one/{query}").status_code == 404
+
+
+def test_an_approver_sees_what_a_plugin_has(owner: Access) -> None:
+    now = timezone.now()
+    counts = {"total": 0, "free": 0, "plugin": {"allocatable": 16, "requested": 11}}
+    Offer.objects.create(device_class="gpu", counts=counts, counted_at=now, seen_at=now)
+    address = GPU.replace("one/", "one/wish/")
+    client_of(owner.user).post(address, {"amount": "12", "reason": "a larger model"})
+    seen = {effect["label"]: effect["value"] for effect in Approval.objects.get().effects}
+    assert (seen["total in the cluster"], seen["free in the cluster"]) == ("16", "5")
 
 
 def test_an_owner_asks_and_an_approver_decides(owner: Access) -> None:
@@ -269,7 +290,8 @@ def test_an_outsider_cannot_tell_a_grant_from_nothing(owner: Access) -> None:
         path = f"{start}{public_id}" if api else f"{start}{public_id}/"
         with CaptureQueriesContext(connection) as queries:
             answer: HttpResponse = client.get(path, headers={"X-Request-ID": "the-same-one"})  # type: ignore[assignment]
-        headers = {name: value for name, value in answer.items() if name != "Set-Cookie"}
+        told = ("Set-Cookie", "RateLimit-Remaining", "RateLimit-Reset")  # of any two calls
+        headers = {name: value for name, value in answer.items() if name not in told}
         body = re.sub(r'data-now="[^"]*"|value="\w{64}"', "", answer.content.decode())
         return answer.status_code, body, headers, len(queries)
 

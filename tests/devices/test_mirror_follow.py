@@ -22,12 +22,12 @@ from devices.cluster import connect
 from devices.cluster.gateway import Change, Ref
 from devices.mirror.kinds import MIRRORED
 from devices.models import ClusterState, Leadership, Observed, Sync
-from playground.components import API_SERVER, ETCD
-from playground.controlplane import ControlPlane
-from playground.proxy import Fault, Proxy
+from playground.plane.components import API_SERVER, ETCD
+from playground.plane.controlplane import ControlPlane
+from playground.plane.proxy import Fault, Proxy
 from tests.devices.cluster.objects import a_claim, a_class, a_node, a_pod, a_slice
 from tests.devices.following import following, listed, same, until
-from tests.playground.plane import NEWEST, built
+from tests.playground.planes import NEWEST, built
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.cluster]
 

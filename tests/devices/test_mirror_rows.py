@@ -10,7 +10,8 @@ import pytest
 
 from devices.dra.snapshot import read_json
 from devices.mirror.kinds import MIRRORED
-from devices.mirror.rows import REWRITTEN, uses_devices, without
+from devices.mirror.reader import REWRITTEN
+from devices.mirror.rows import uses_devices, without
 from devices.mirror.shapes import PodSpec
 
 META = {
@@ -348,3 +349,24 @@ def test_fields_of_an_unknown_form_leave_the_name():
     assert (found.name, found.driver) == ("a", "")
     assert "form is unknown" in found.note
     assert json.loads(found.raw)["spec"]["pool"] == ["p"]
+
+
+def test_of_a_slice_it_is_kept_who_wrote_it_and_of_a_pod_who_charged_it() -> None:
+    charged = {"f:status": {"f:nodeAllocatableResourceClaimStatuses": {}}}
+    managed = [
+        {"manager": "driver", "time": "2026-11-02T12:00:00Z", "fieldsV1": {"f:spec": {}}},
+        {"manager": "scheduler", "subresource": "status", "fieldsV1": charged},
+    ]
+    spec = {"driver": "d", "nodeName": "n1", "pool": {"name": "n1"}}
+    found = row("ResourceSlice", {"spec": spec}, managedFields=managed)
+    assert json.loads(found.raw)["metadata"]["managedFields"] == [
+        {"manager": "driver", "time": "2026-11-02T12:00:00Z"},
+        {"manager": "scheduler", "subresource": "status"},
+    ]
+    pod = {"spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "c"}]}}
+    found = row("Pod", pod, managedFields=managed)
+    assert json.loads(found.raw)["metadata"]["managedFields"] == [
+        {"manager": "scheduler", "subresource": "status"}
+    ]
+    plain = row("Pod", pod, managedFields=managed[:1])
+    assert "managedFields" not in json.loads(plain.raw)["metadata"]

@@ -27,6 +27,7 @@ def a_row(uid, *, kind="ResourceClaim", version="1", **columns):
             "created_at": datetime(2026, 11, 30, tzinfo=UTC),
             "deleting": False,
             "classes": [],
+            "counts": [],
             "uses": [],
             "small": False,
             "uid": uid,

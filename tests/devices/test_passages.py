@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from devices.asks.passages import Passage, left, passage
 from devices.dra.progress import Progress, Stage, Step
-from devices.passages import Passage, left, passage
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 

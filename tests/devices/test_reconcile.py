@@ -11,16 +11,18 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from devices import cluster, reconcile, tenancy
-from devices.claims import release_claim
+from devices import cluster
+from devices.asks import reconcile, sent
+from devices.asks.claims import release_claim
 from devices.cluster.gateway import ClusterError, Forbidden, Gateway, Ref, Unreachable
 from devices.dra.lifecycle import State
 from devices.dra.names import CLAIM_LABEL, REQUEST_ID_ANNOTATION, TENANT_LABEL
 from devices.dra.objects import claim_objects
 from devices.models import Claim, ClaimEvent
 from devices.models.claim import LEASE
-from playground.controlplane import ControlPlane
-from playground.proxy import Fault, Proxy
+from devices.tenancy import places
+from playground.plane.controlplane import ControlPlane
+from playground.plane.proxy import Fault, Proxy
 from portal.outbox.models import OutboxLine
 from tenants.access import Access
 from tests.factories import GPU_CONTENT, NOON, make_access, make_claim, make_version
@@ -96,7 +98,7 @@ def test_two_workers_at_once_make_one_object(gateway: Gateway, access: Access) -
 def test_a_turn_that_died_after_making_it_is_taken_up(gateway: Gateway, access: Access) -> None:
     claim = ask(access)
     claim.take_lease("dead", NOON)
-    tenancy.place_ready(claim.namespace, gateway=gateway, now=NOON)
+    places.place_ready(claim.namespace, gateway=gateway, now=NOON)
     (obj,) = claim_objects(claim.wish())
     uid = gateway.apply(obj, manager="berth-claim")["metadata"]["uid"]
     assert not reconcile.turn(claim.public_id, gateway=gateway, now=NOON), "the lease still holds"
@@ -134,11 +136,27 @@ def test_what_others_deleted_is_not_made_again(gateway: Gateway, access: Access)
     assert objects(gateway, claim) == []
 
 
+def test_what_came_and_went_before_anybody_recorded_it_is_not_made_again(
+    gateway: Gateway, access: Access
+) -> None:
+    claim = ask(access)
+    places.place_ready(claim.namespace, gateway=gateway, now=NOON)
+    assert claim.take_lease("dead", NOON) and sent.note(claim, gateway, "dead")
+    (obj,) = claim_objects(claim.wish())
+    uid = gateway.apply(obj, manager="berth-claim")["metadata"]["uid"]
+    gateway.delete(Ref("ResourceClaim", claim.object_name, claim.namespace.name))
+    reconcile.turn(claim.public_id, gateway=gateway, now=NOON + LEASE + timedelta(seconds=1))
+    claim.refresh_from_db()
+    found = (claim.state, claim.code, claim.object_uid, objects(gateway, claim))
+    assert found == (State.RELEASED, "DELETED_OUTSIDE", uid, [])
+    assert not sent.note(claim, gateway, "dead"), "whose lease is over makes nothing"
+
+
 def test_the_late_write_of_a_dead_worker_is_cleaned_up(gateway: Gateway, access: Access) -> None:
     claim = ask(access)
     release_claim(access=access, public_id=claim.public_id, request_id="request-2", now=NOON)
     reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
-    tenancy.place_ready(claim.namespace, gateway=gateway, now=NOON)
+    places.place_ready(claim.namespace, gateway=gateway, now=NOON)
     (obj,) = claim_objects(claim.wish())
     gateway.apply(obj, manager="berth-claim")
     reconcile.turn(claim.public_id, gateway=gateway, now=NOON)
@@ -164,7 +182,7 @@ def test_what_the_api_server_refuses_is_failed_with_its_words(
 
 def test_quota_is_named(gateway: Gateway, access: Access) -> None:
     claim = ask(access)
-    tenancy.place_ready(claim.namespace, gateway=gateway, now=NOON)
+    places.place_ready(claim.namespace, gateway=gateway, now=NOON)
     key = "gpu.deviceclass.resource.k8s.io/devices"
     gateway.apply(
         {

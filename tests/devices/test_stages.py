@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from devices.asks.stages import STAGES, stages
 from devices.dra.lifecycle import State
-from devices.stages import STAGES, stages
 
 NOON = datetime(2026, 11, 24, 12, 0, 0, tzinfo=UTC)
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from devices import cluster, tenancy
+from devices import cluster
 from devices.cluster.gateway import Forbidden, Gateway, Ref
 from devices.dra.namespaces import QUOTA_NAME
 from devices.models import Freeze, NamespaceStanding, Observed, Sync, TenantStanding
 from devices.models.standing import LEASE
-from playground.controlplane import ControlPlane
+from devices.tenancy import turns
+from playground.plane.controlplane import ControlPlane
 from portal.audit.models import AuditLine
 from portal.outbox.models import OutboxLine
 from tenants.access import tenant_for
@@ -84,7 +85,7 @@ def test_a_turn_writes_what_the_tenant_may_have_and_the_next_one_nothing(
 ) -> None:
     tenant = a_tenant(place, gpu=4, nic=None)
     promise_turn(tenant, request_id="request-1", now=NOON)
-    assert tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    assert turns.turn(tenant.slug, gateway=gateway, now=NOON)
     made = namespace_of(gateway, place)
     assert made["metadata"]["labels"]["berth.dev/tenant"] == tenant.slug
     assert said(gateway, place, "device-classes") == "gpu,nic"
@@ -96,7 +97,7 @@ def test_a_turn_writes_what_the_tenant_may_have_and_the_next_one_nothing(
     }
     assert not OutboxLine.objects.exists()
     before = namespace_of(gateway, place)["metadata"]["resourceVersion"]
-    assert tenancy.turn(tenant.slug, gateway=gateway, now=LATER)
+    assert turns.turn(tenant.slug, gateway=gateway, now=LATER)
     assert namespace_of(gateway, place)["metadata"]["resourceVersion"] == before
     row = standing(place)
     assert AuditLine.objects.get().subject == f"Namespace {place}"
@@ -137,11 +138,11 @@ def test_what_others_change_is_put_back_and_audited(
     gateway: Gateway, place: str, kind: str, patch: Obj, seen: str
 ) -> None:
     tenant = a_tenant(place, gpu=4)
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     before = (said(gateway, place, "device-classes"), hard(gateway, place))
     ref = Ref("Namespace", place) if kind == "Namespace" else Ref(kind, QUOTA_NAME, place)
     gateway.merge(ref, patch)
-    tenancy.turn(tenant.slug, gateway=gateway, now=LATER)
+    turns.turn(tenant.slug, gateway=gateway, now=LATER)
     assert (said(gateway, place, "device-classes"), hard(gateway, place)) == before
     assert namespace_of(gateway, place)["metadata"]["labels"]["berth.dev/tenant"] == tenant.slug
     (line,) = repairs()
@@ -168,8 +169,8 @@ def test_two_namespaces_on_one_limit_do_not_both_get_what_one_used_by_hand(
         "metadata": {"name": "by-hand", "namespace": place, "uid": "by-hand"},
         "spec": {"devices": {"requests": requests}},
     }
-    observed("by-hand", "ResourceClaim", by_hand, namespace=place)
-    assert tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    observed("by-hand", "ResourceClaim", by_hand, namespace=place, classes=["gpu"], counts=[3])
+    assert turns.turn(tenant.slug, gateway=gateway, now=NOON)
     key = "gpu.deviceclass.resource.k8s.io/devices"
     assert hard(gateway, place)[key] == "4", "its own three and the one that is left"
     assert hard(gateway, second)[key] == "1", "only the one that is left"
@@ -177,18 +178,18 @@ def test_two_namespaces_on_one_limit_do_not_both_get_what_one_used_by_hand(
 
 def test_a_quota_that_somebody_deleted_is_made_again(gateway: Gateway, place: str) -> None:
     tenant = a_tenant(place, gpu=4)
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     gateway.delete(Ref("ResourceQuota", QUOTA_NAME, place))
-    tenancy.turn(tenant.slug, gateway=gateway, now=LATER)
+    turns.turn(tenant.slug, gateway=gateway, now=LATER)
     assert hard(gateway, place)
     assert [line.facts["seen"] for line in repairs()] == [["it is gone"]]
 
 
 def test_what_berth_itself_changes_is_no_repair(gateway: Gateway, place: str) -> None:
     tenant = a_tenant(place, gpu=4)
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     tenant.limits.update(amount=6)
-    tenancy.turn(tenant.slug, gateway=gateway, now=LATER)
+    turns.turn(tenant.slug, gateway=gateway, now=LATER)
     assert hard(gateway, place)["requests.example.com/gpu"] == "6"
     assert repairs() == []
 
@@ -197,14 +198,14 @@ def test_a_turn_that_died_after_writing_takes_its_work_for_its_own(
     gateway: Gateway, place: str
 ) -> None:
     tenant = a_tenant(place, gpu=4)
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     applied = standing(place).applied
     tenant.limits.update(amount=6)
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     # As if the second turn had written to the cluster and died before it could record that.
     row = NamespaceStanding.objects.filter(namespace__name=place)
     row.update(applied=applied, intended=standing(place).applied)
-    tenancy.turn(tenant.slug, gateway=gateway, now=LATER)
+    turns.turn(tenant.slug, gateway=gateway, now=LATER)
     assert repairs() == []
 
 
@@ -213,10 +214,10 @@ def test_a_namespace_that_berth_did_not_make_is_not_made_again(
 ) -> None:
     gateway.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}})
     tenant = a_tenant(place, gpu=4)
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     assert standing(place).origin == "adopted"
     gone(gateway, place)
-    tenancy.turn(tenant.slug, gateway=gateway, now=LATER)
+    turns.turn(tenant.slug, gateway=gateway, now=LATER)
     row = standing(place)
     assert (row.state, row.code) == ("missing", "NAMESPACE_MISSING")
     assert "Berth did not make it" in row.why
@@ -225,9 +226,9 @@ def test_a_namespace_that_berth_did_not_make_is_not_made_again(
 
 def test_a_namespace_that_berth_made_is_made_again(gateway: Gateway, place: str) -> None:
     tenant = a_tenant(place, gpu=4)
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     gone(gateway, place)
-    tenancy.turn(tenant.slug, gateway=gateway, now=LATER)
+    turns.turn(tenant.slug, gateway=gateway, now=LATER)
     assert said(gateway, place, "device-classes") == "gpu"
     assert standing(place).state == "in force"
 
@@ -245,7 +246,7 @@ def test_another_tenants_namespace_is_not_overruled(gateway: Gateway, place: str
     metadata = {"name": place, "labels": labels}
     gateway.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     tenant = a_tenant(place, gpu=4)
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     assert namespace_of(gateway, place)["metadata"]["labels"]["berth.dev/tenant"] == "somebody-else"
     assert standing(place).code == "NAMESPACE_OF_ANOTHER"
 
@@ -259,7 +260,7 @@ def test_freezes_are_written_with_every_name_that_leads_to_a_class(
     Freeze.objects.create(scope="class", target="gpu", strict=True, **common)
     Freeze.objects.create(scope="tenant", target="somebody-else", **common)
     Freeze.objects.create(scope="class", target="nic", until=NOON, **common)
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     assert said(gateway, place, "frozen") == (
         "deviceclass.resource.kubernetes.io/gpu!,example.com/gpu!,gpu!"
     )
@@ -267,8 +268,9 @@ def test_freezes_are_written_with_every_name_that_leads_to_a_class(
 
 def test_a_tenant_that_is_closing_may_ask_for_nothing_new(gateway: Gateway, place: str) -> None:
     tenant = a_tenant(place, gpu=4)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     Tenant.objects.update(state=Tenant.State.CLOSING)
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     assert (said(gateway, place, "device-classes"), said(gateway, place, "extended-resources")) == (
         "",
         "",
@@ -288,10 +290,10 @@ def test_a_shared_claim_is_full_with_as_many_pods_as_its_template_allows(
             f"p{number}", "Pod", {}, namespace=place, phase=phase, uses=[claim.object_name, "other"]
         )
     observed("elsewhere", "Pod", {}, namespace="other", uses=[claim.object_name])
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     assert said(gateway, place, "full-claims") == claim.object_name
     Observed.objects.filter(name="p0").update(phase="Failed")
-    tenancy.turn(tenant.slug, gateway=gateway, now=LATER)
+    turns.turn(tenant.slug, gateway=gateway, now=LATER)
     assert said(gateway, place, "full-claims") == ""
 
 
@@ -302,8 +304,8 @@ def test_without_the_classes_nothing_is_written_and_the_promise_stands(
     Sync.objects.all().delete()
     tenant = a_tenant(place, gpu=4)
     promise_turn(tenant, request_id="request-1", now=NOON)
-    assert not tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
-    assert not tenancy.turn_policy(gateway=gateway, now=NOON)
+    assert not turns.turn(tenant.slug, gateway=gateway, now=NOON)
+    assert not turns.turn_policy(gateway=gateway, now=NOON)
     assert gateway.get(Ref("Namespace", place)) is None
     assert OutboxLine.objects.exists()
 
@@ -315,11 +317,11 @@ def test_a_missing_right_is_named_and_tried_again(
     promise_turn(tenant, request_id="request-1", now=NOON)
     nobody = cluster.connect(plane_137.kubeconfig("nobody-in-particular"))
     with pytest.raises(Forbidden):
-        tenancy.turn(tenant.slug, gateway=nobody, now=NOON)
+        turns.turn(tenant.slug, gateway=nobody, now=NOON)
     row = standing(place)
     assert (row.state, row.code) == ("waiting", "RIGHTS_MISSING")
     assert OutboxLine.objects.exists()
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
     assert standing(place).state == "in force"
 
 
@@ -328,27 +330,30 @@ def test_one_turn_at_a_time_and_the_next_is_called_for(gateway: Gateway, place: 
     promise_turn(tenant, request_id="request-1", now=NOON)
     row = TenantStanding.objects.create(tenant=tenant)
     assert row.take_lease("dead", NOON)
-    assert not tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    assert not turns.turn(tenant.slug, gateway=gateway, now=NOON)
     assert OutboxLine.objects.get().due_at <= NOON + LEASE
     assert row.drop_lease("dead"), "somebody came meanwhile"
-    assert tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
+    assert turns.turn(tenant.slug, gateway=gateway, now=NOON)
 
 
 def test_tenants_that_nobody_looked_at_are_found(gateway: Gateway, place: str) -> None:
     tenant = a_tenant(place, gpu=4)
     window = timedelta(minutes=10)
-    assert tenancy.unseen(NOON, older_than=window) == [tenant.slug]
-    tenancy.turn(tenant.slug, gateway=gateway, now=NOON)
-    assert tenancy.unseen(NOON + window, older_than=window) == []
-    assert tenancy.unseen(NOON + window * 2, older_than=window) == [tenant.slug]
+    assert turns.unseen(NOON, older_than=window) == [tenant.slug]
+    turns.turn(tenant.slug, gateway=gateway, now=NOON)
+    assert turns.unseen(NOON + window, older_than=window) == []
+    assert turns.unseen(NOON + window * 2, older_than=window) == [tenant.slug]
 
 
 def test_the_policies_parameter_is_kept(gateway: Gateway) -> None:
     system = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "berth-system"}}
     gateway.apply(system, manager="test-namespaces")
     ref = Ref("ConfigMap", "berth-policy", "berth-system")
-    assert tenancy.turn_policy(gateway=gateway, now=NOON)
+    assert turns.turn_policy(gateway=gateway, now=NOON)
     gateway.merge(ref, {"data": {"extended-resources": ""}})
-    assert tenancy.turn_policy(gateway=gateway, now=NOON)
+    assert turns.turn_policy(gateway=gateway, now=NOON)
     found = gateway.get(ref)
-    assert found is not None and found["data"] == {"extended-resources": "example.com/gpu"}
+    assert found is not None and found["data"] == {
+        "extended-resources": "example.com/gpu",
+        "frozen-changes": "",
+    }

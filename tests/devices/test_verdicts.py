@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from devices.asks.verdicts import OWN, Job, verdict
 from devices.dra.codes import CODES
 from devices.dra.lifecycle import State
-from devices.verdicts import OWN, Job, verdict
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,7 +61,7 @@ def codes_given_by(path: str) -> set[str]:
 
 
 def test_every_code_that_a_turn_writes_has_its_words() -> None:
-    given = codes_given_by("devices/reconcile.py") | codes_given_by("devices/dra/status.py")
+    given = codes_given_by("devices/asks/reconcile.py") | codes_given_by("devices/dra/status.py")
     assert {"CLUSTER_UNREACHABLE", "IN_USE_UNTIL_PODS_END"} <= given
     for code in given:
         assert verdict(code, "").job is not Job.UNKNOWN, f"{code} has no words"

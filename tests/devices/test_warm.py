@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from devices import mirror as mirrors
 from devices.dra.snapshot import KINDS, read_json
+from devices.forecasts.warm import gates_of, warm
 from devices.models import Observed, Sync
-from devices.warm import gates_of, warm
 from tests.devices.demofleet import fleet_objects, h100, holding, mirror
 from tests.devices.following import until
 
@@ -91,7 +91,7 @@ def test_an_object_that_can_no_longer_be_read_is_said() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_large_mirror_is_read_beside_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("devices.warm.MANY_ROWS", 10)
+    monkeypatch.setattr("devices.forecasts.warm.MANY_ROWS", 10)
     mirror(fleet_objects())
     assert warm() is None, "the first page does not wait"
     first = until(warm, what="the picture")

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from devices.alternatives import alternatives
 from devices.dra.codes import Who
 from devices.dra.explain import explain
 from devices.dra.hints import hints
 from devices.dra.ledger import accounts
 from devices.dra.nodeside import pod_counts
 from devices.dra.objects import ClaimWish, DeviceWish, MatchWish, Shape
-from devices.dra.template import Draft, answers, build, read_template
-from devices.picture import OF_DEVICES, Picture, of_devices, picture
-from devices.telling import holders, told, waiting
-from devices.whatif import Fate, outlook, wish_of, with_accounts
+from devices.dra.templates import Draft, answers, build, read_template
+from devices.forecasts.alternatives import alternatives
+from devices.forecasts.picture import OF_DEVICES, Picture, of_devices, picture
+from devices.forecasts.telling import holders, told, waiting
+from devices.forecasts.whatif import Fate, outlook, wish_of, with_accounts
 from portal.management.demo_templates import TEMPLATES
-from tests.devices.demofleet import TAKEN, h100, holding, snapshot
+from tests.devices.demofleet import TAKEN, h100, holding, snapshot, unbounded
 from tests.devices.dra import cases
 
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
@@ -198,7 +198,7 @@ def test_holders_of_other_tenants_are_counted_and_never_named(busy: Picture) -> 
     assert holders([], MINE) == ""
 
 
-TEMPLATE = read_template(TEMPLATES["gpu"][3])
+TEMPLATE = read_template(unbounded(TEMPLATES["gpu"][3]))
 
 
 def drafted(draft: Draft) -> ClaimWish:

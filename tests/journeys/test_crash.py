@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import pytest
 
-from playground.supervisor import records
+from playground.running.supervisor import records
 from tests.journeys.conftest import Demo, SignIn
 from tests.journeys.test_first_device import call, until
 
@@ -115,14 +115,14 @@ def ask_until_taken(claims: str, token: str, name: str) -> str:
 def patiently(
     url: str, token: str, body: object = None, headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, str]]:
-    """Calls until there is an answer that is not a passing fault."""
+    """Calls until there is an answer that is not a passing fault, nor "later" (409, 429)."""
     for pause in pauses():
         try:
             status, answer = call(url, token, body, headers)
         except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError):
             time.sleep(pause)
             continue
-        if status < 500 and status != 409:
+        if status < 500 and status not in (409, 429):
             return status, answer
         time.sleep(pause)
     raise AssertionError(f"no answer from {url}")

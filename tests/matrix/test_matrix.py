@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.db import transaction
 from django.test import Client, override_settings
+from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from tests.matrix.table import (
@@ -53,11 +55,18 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
         transaction.set_rollback(True)
 
 
+def in_time(body: str) -> str:
+    """A body with `{soon}`, a moment in two days, and `{day}`, its day, filled in."""
+    soon = timezone.now() + timedelta(days=2)
+    return body.replace("{soon}", soon.isoformat()).replace("{day}", soon.date().isoformat())
+
+
 def status(client: Client, row: Row, path: str) -> str:
     """What one caller gets; whatever it did is undone."""
     for_programs = row.route.startswith("api/v1/")
     kind = "application/json" if for_programs else "application/x-www-form-urlencoded"
-    query, _, body = row.body.partition(" ") if row.body.startswith("?") else ("", "", row.body)
+    said = in_time(row.body)
+    query, _, body = said.partition(" ") if said.startswith("?") else ("", "", said)
     if for_programs and row.method != "GET" and not body:
         body = "{}"
     client.raise_request_exception = False

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from devices.cluster.gateway import Gateway, Ref
-from playground.components import Tuning
-from playground.controlplane import ControlPlane
 from playground.fleet.fleet import Fleet
-from tests.playground.plane import RELEASES, built
+from playground.plane.components import Tuning
+from playground.plane.controlplane import ControlPlane
+from tests.playground.planes import NEWEST, OLDER, built
 
 Obj = dict[str, Any]
 
@@ -171,7 +171,15 @@ def a_pod(
     }
 
 
-@pytest.fixture(scope="session", params=RELEASES)
+# What a simulated kubelet does by its release is held to real ones of both in `situations`; here
+# the second release would repeat the first.
+FLEET_RELEASES = [
+    pytest.param(NEWEST, marks=pytest.mark.cluster, id=NEWEST),
+    pytest.param(OLDER, marks=[pytest.mark.cluster136, pytest.mark.long], id=OLDER),
+]
+
+
+@pytest.fixture(scope="package", params=FLEET_RELEASES)
 def fleet(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Fleet]:

@@ -11,30 +11,33 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devices.cluster.gateway import Gateway, Ref
-from playground.components import Tuning
-from playground.controlplane import ControlPlane
 from playground.fleet.fleet import MANAGER
 from playground.fleet.install import PROGRAM
 from playground.fleet.site import gateway
 from playground.fleet.spec import load
+from playground.plane.components import Tuning
+from playground.plane.controlplane import ControlPlane
 from playground.realnodes import described, parts
 from playground.realnodes.config import Settings
 from playground.realnodes.guard import mend
 from playground.realnodes.node import RealNode
 from playground.realnodes.nodes import wait_ready
+from tests.playground import resting
 from tests.playground.conftest import Ground
-from tests.playground.plane import NEWEST, built
+from tests.playground.planes import NEWEST, built
 
 REAL_FLEET = load(Path(__file__).parent / "realfleet.yaml")
-# As on the simulated fleet's control plane: who is silent for so many seconds is lost.
-NODE_GRACE = 8
+# Who is silent for so many seconds is lost: few, but more than a kubelet is late on a busy machine.
+NODE_GRACE = 20
 # Heartbeats that suit it; a preparation that failed is tried again after 1 to 1.5 s.
 SETTINGS = Settings(
     sync_seconds=1.0, status_seconds=2.0, kubelet={"nodeLeaseDurationSeconds": NODE_GRACE}
@@ -59,6 +62,13 @@ def real_nodes_built(release: str = NEWEST) -> parts.Parts:
         pytest.fail(str(error), pytrace=False)
 
 
+def start_together(nodes: Sequence[RealNode]) -> None:
+    """Boots nodes side by side, for a boot is mostly waiting; returns when all are Ready."""
+    with ThreadPoolExecutor(len(nodes) or 1) as threads:
+        list(threads.map(partial(RealNode.start, tied=True, wait=False), nodes))
+    wait_ready(nodes)
+
+
 @pytest.fixture(scope="session")
 def real_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """The run's control plane for real nodes, of the newest release, with `REAL_FLEET`'s objects.
@@ -72,7 +82,9 @@ def real_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlan
         admin = gateway(plane.admin_kubeconfig)
         for one in described.objects(REAL_FLEET, plane):
             admin.apply(one, manager=MANAGER, force=True)
+        resting.planes[resting.REAL] = plane
         yield plane
+        del resting.planes[resting.REAL]
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from playground.controlplane import ControlPlane
-from playground.https import Answer
+from playground.plane.controlplane import ControlPlane
+from playground.plane.https import Answer
 
 Obj = dict[str, Any]
 T = TypeVar("T")

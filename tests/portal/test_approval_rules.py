@@ -52,6 +52,18 @@ BO_SAID_YES = (Decided(BO, BO, Verdict.APPROVE),)
 @pytest.mark.parametrize(
     ("case", "decider", "wanted"),
     [
+        pytest.param(
+            a_case(coauthors=frozenset({BO})),
+            Decider(BO, APPROVER),
+            Refusal.OWN_REQUEST,
+            id="nor one who had a hand in it",
+        ),
+        pytest.param(
+            a_case(coauthors=frozenset({CY})),
+            Decider(BO, NOBODY, {CY: APPROVER}),
+            Refusal.NO_RIGHT,
+            id="nor by a right that one of them lent",
+        ),
         pytest.param(a_case(), Decider(BO, APPROVER), BO, id="an approver may"),
         pytest.param(
             a_case(), Decider(BO, Rights(tenants={"tidewater": "owner"})), BO, id="an owner may"

@@ -96,6 +96,22 @@ def test_the_author_is_refused_with_a_code_of_its_own() -> None:
 
 
 @pytest.mark.django_db
+def test_who_had_a_hand_in_it_sees_it_and_decides_as_little_as_the_author() -> None:
+    approval = an_approval(coauthors=[BO, AUTHOR])
+    assert approval.coauthors == [BO], "the author is the author"
+    with pytest.raises(NotPermitted) as refused:
+        say(approval, BO)
+    assert refused.value.code == "OWN_REQUEST"
+    assert not waiting_for(Decider(BO, APPROVER)).exists()
+    assert visible_to(Decider(BO, Rights())).get() == approval
+    with pytest.raises(Error, match="the author never decides"), transaction.atomic():
+        Decision.objects.create(
+            approval=approval, person=CY, holder=BO, verdict=Verdict.APPROVE.value, at=NOON
+        )
+    assert say(approval, CY).state == "approved"
+
+
+@pytest.mark.django_db
 def test_a_change_voids_what_was_approved_so_far_and_the_same_content_does_not() -> None:
     approval = an_approval(needed=2)
     say(approval)

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from devices.models import TemplateVersion
+from portal.management.demo_templates import TEMPLATES
 from tenants.models import Grant, Limit, Membership, PlatformRole, User
 
 pytestmark = pytest.mark.django_db
@@ -53,6 +54,6 @@ def test_every_class_that_a_template_leads_to_is_allowed_to_somebody() -> None:
 def test_every_template_reads_and_can_be_asked_for() -> None:
     seeded()
     versions = list(TemplateVersion.objects.all())
-    assert len(versions) == 4
+    assert len(versions) == len(TEMPLATES)
     assert all(version.read().requests for version in versions)
     assert {version.state for version in versions} == {"approved"}

@@ -11,13 +11,14 @@ import pytest
 from django.template import Context, Template
 from django.utils.html import strip_tags
 
-from devices.catalogue import Offered, free_notes
+from devices.catalogue.classes import Offered, free_notes
 
 NOON = datetime(2026, 11, 24, 12, 0, tzinfo=UTC)
 BY_DRA = {
     "free": 31,
     "allocated": 4,
     "shared": 2,
+    "fragmented": 0,
     "unavailable": 1,
     "unknown": 0,
     "total": 38,
@@ -31,7 +32,10 @@ BY_DRA = {
         {"words": "H200", "free": 0, "total": 0},
     ],
 }
-NOTHING = {"free": 0, "allocated": 0, "shared": 0, "unavailable": 0, "unknown": 0, "total": 0}
+NOTHING = {
+    "free": 0, "allocated": 0, "shared": 0, "fragmented": 0, "unavailable": 0, "unknown": 0,
+    "total": 0,
+}  # fmt: skip
 BY_PLUGIN = {
     **BY_DRA,
     **NOTHING,
@@ -50,22 +54,22 @@ def shown(template: str, counts: dict[str, Any], state: str) -> str:
     """The fragment for one offer, while the cluster is live or in another state."""
     cluster = SimpleNamespace(state=state, as_of=NOON, window=timedelta(seconds=45))
     offer = offered(counts)
-    return Template(f"{{% include 'devices/{template}.html' %}}").render(
-        Context({"now": NOON, "cluster": cluster, "offer": offer, "offers": [offer]})
-    )
+    viewer = SimpleNamespace(url=lambda name, *args: f"/{name}/")
+    page = {"now": NOON, "cluster": cluster, "offer": offer, "offers": [offer], "viewer": viewer}
+    return Template(f"{{% include 'devices/{template}.html' %}}").render(Context(page))
 
 
 def cells(counts: dict[str, Any], state: str) -> list[str]:
-    """Free, Allocated, Shared, Unavailable, Unknown and Total as read in the table's one row."""
+    """Free, Allocated, Fragmented, Unavailable, Unknown and Total in the table's one row."""
     html = shown("_offer_table", counts, state)
-    row = re.findall(r'<td class="num">(.*?)</td>', html.partition("<tbody>")[2])
+    row = re.findall(r'<td class="num"[^>]*>(.*?)</td>', html.partition("<tbody>")[2])
     return [strip_tags(re.sub(r'<span class="sr">.*?</span>', "", cell)) for cell in row[:6]]
 
 
 @pytest.mark.parametrize(
     ("counts", "state", "figures"),
     [
-        pytest.param(BY_DRA, "live", ["31", "4", "2", "1", "0", "38"], id="by DRA"),
+        pytest.param(BY_DRA, "live", ["31", "6", "0", "1", "0", "38"], id="by DRA"),
         pytest.param(BY_PLUGIN, "live", ["5", "11", "–", "–", "–", "16"], id="by plugin alone"),
         pytest.param(BY_DRA, "unreachable", ["?"] * 6, id="the cluster is away"),
         pytest.param(BY_DRA, "stale", ["?"] * 6, id="news are late"),

@@ -161,7 +161,7 @@ def test_names_from_outside_are_escaped() -> None:
 def test_a_page_defines_the_icons_that_it_used_once() -> None:
     html = drawn('{% icon "edit" %}{% icon "edit" %}{% icon_defs %}')
     assert html.count('id="i-edit"') == 1
-    assert 'id="i-back"' not in html
+    assert 'id="i-menu"' not in html
     assert 'id="pat-hatch"' in html
 
 

@@ -19,7 +19,7 @@ def ask(username: str, slug: str, asks: int) -> dict[str, list[str]]:
     from django.db import transaction
     from django.utils import timezone
 
-    from devices.claims import request_claim
+    from devices.asks.claims import request_claim
     from devices.models import TemplateVersion
     from tenants import budget
     from tenants.access import tenant_for
@@ -58,7 +58,7 @@ def main(username: str, slug: str, processes: int, asks: int) -> None:
     import django
 
     django.setup()
-    import devices.claims  # noqa: F401 (imported once, before there are many)
+    import devices.asks.claims  # noqa: F401 (imported once, before there are many)
 
     gate, opened = os.pipe()
     answers = []

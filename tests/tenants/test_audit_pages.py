@@ -89,6 +89,18 @@ def test_an_export_is_a_file_and_an_audit_line(tenant: Tenant, kind: str) -> Non
     assert (line.action, line.tenant, line.facts["format"]) == ("audit.exported", "tidewater", kind)
 
 
+def test_the_page_offers_no_other_file_and_says_facts_in_words(tenant: Tenant) -> None:
+    facts = {"dry_run_first": False, "waves": [{"name": "Canary", "soak": 60.0, "gates": []}]}
+    with transaction.atomic():
+        record(
+            action="strategy.defined", subject="strategy usual", request_id="r", at=timezone.now(),
+            person=None, tenant="tidewater", facts=facts,
+        )  # fmt: skip
+    shown = signed_in("rosa").get(OWN).text
+    assert shown.count("?format=") == 2
+    assert "waves: (name Canary, soak 60)" in shown and "dry run first: no" in shown
+
+
 def test_the_api_of_a_tenant(tenant: Tenant) -> None:
     page = signed_in("rosa")
     rows = page.get("/api/v1/tenants/tidewater/audit?action=claim").json()["results"]

@@ -16,7 +16,7 @@ from tenants.access import Access, PlatformAccess, tenant_for
 from tenants.allowance import TURN_TENANT, NamespaceAllowance, allowance
 from tenants.budget import Asked, OverLimit
 from tenants.limits import ANY, CLAIMS, Kind, Line, devices_of
-from tenants.models import BudgetLine, Limit
+from tenants.models import BudgetLine, Limit, Membership
 from tenants.sums import limits_of, lines_of, sums_of
 from tests.factories import NOON, make_access, make_limit, make_person, make_tenant
 
@@ -126,6 +126,34 @@ def test_lowering_a_limit_below_use_takes_nothing_away() -> None:
         take(access, 1, "other")
     [only] = allowance(access.tenant).namespaces
     assert only.devices == {"gpu": 5}, "what runs can still be replaced"
+
+
+@pytest.mark.parametrize(
+    ("role", "amount", "code"),
+    [
+        pytest.param("approver", Decimal(9), "OWN_TENANT", id="an approver raises their own"),
+        pytest.param("approver", None, "OWN_TENANT", id="an approver takes its number away"),
+        pytest.param("approver", Decimal(7), "", id="an approver lowers their own"),
+        pytest.param("admin", Decimal(9), "", id="an admin, for there may be nobody else"),
+    ],
+)
+def test_nobody_who_decides_raises_the_limits_of_their_own_tenant(
+    role: str, amount: Decimal | None, code: str
+) -> None:
+    tenant, decider = make_tenant(limits={"gpu": 8}), platform(role)
+    Membership.objects.create(tenant=tenant, user=decider.user, role="viewer")
+    terms: Any = {"platform": decider, "tenant": tenant, "request_id": "request-0001", "now": NOON}
+    if not code:
+        limit_setting.set_limit(what=GPU, amount=amount, **terms)
+        assert limits_of(tenant)[GPU].amount == amount
+        return
+    with pytest.raises(NotPermitted) as refused:
+        limit_setting.set_limit(what=GPU, amount=amount, **terms)
+    assert refused.value.code == code
+    Limit.objects.create(tenant=tenant, measure="claims", amount=9, changed_at=NOON)
+    with pytest.raises(NotPermitted):
+        limit_setting.remove_limit(what=CLAIMS, **terms)
+    limit_setting.remove_limit(what=GPU, **terms)
 
 
 def test_an_auditor_sets_no_limit() -> None:

@@ -13,7 +13,7 @@ import requests
 from django.test import Client
 from pytest_django import Settings
 
-from playground.ports import free_port
+from playground.running.ports import free_port
 from portal.audit.models import AuditLine
 from tenants.models import GroupRole, Membership, PlatformRole, User
 from tests.factories import PASSWORD, make_person, make_tenant

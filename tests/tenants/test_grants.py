@@ -280,3 +280,21 @@ def test_the_taker_s_own_limit_still_counts_what_the_giver_does_not_pay(
         use(taker, grant, 1, "other")
     assert not BudgetLine.objects.filter(source="other").exists(), "all of it or nothing"
     assert [line.kind for line in lines_of(giver.tenant)] == [Kind.GRANT, Kind.GRANT]
+
+
+def test_nobody_accepts_for_a_tenant_that_began_to_close_meanwhile(
+    giver: Access, taker: Access
+) -> None:
+    """The page was open, so what it knows of the tenant is old."""
+    made = offer(giver)
+    Tenant.objects.filter(slug="basalt").update(state="closing")
+    with pytest.raises(grants.GrantEnded):
+        grants.accept(access=taker, public_id=made.public_id, request_id="r", now=NOON)
+    assert Grant.objects.get().state == "offered"
+
+
+def test_nobody_accepts_for_a_namespace_that_leaves(giver: Access, taker: Access) -> None:
+    made = offer(giver)
+    taker.tenant.namespaces.filter(name="basalt-pipelines").update(leaving_at=NOON)
+    with pytest.raises(grants.GrantEnded, match="leaves"):
+        grants.accept(access=taker, public_id=made.public_id, request_id="r", now=NOON)

@@ -66,6 +66,8 @@ LISTS: dict[str, Callable[[Tenant, User, int], None]] = {
     "/platform/audit/": more_lines,
     "/platform/roles/": more_roles,
     "/api/v1/platform/roles": more_roles,
+    "/platform/people/": more_roles,
+    "/api/v1/platform/people": more_roles,
 }
 
 

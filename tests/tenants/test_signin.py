@@ -13,7 +13,7 @@ from allauth.mfa.totp.internal.auth import (
 )
 from django.core.cache import cache
 from django.core.management import call_command
-from django.test import Client
+from django.test import Client, TestCase
 
 from portal.audit.models import AuditLine
 from tests.factories import PASSWORD, make_person
@@ -86,15 +86,16 @@ def with_second_factor(page: Client) -> tuple[str, list[str]]:
     """Sets up an app in the pages; returns its secret and the recovery codes."""
     page.post("/account/reauthenticate/", {"password": PASSWORD})
     secret = page.get("/account/2fa/totp/activate/").context["form"].secret
-    answer = page.post("/account/2fa/totp/activate/", {"code": code_of(secret)}, follow=True)
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        answer = page.post("/account/2fa/totp/activate/", {"code": code_of(secret)}, follow=True)
     text = page.get("/account/2fa/recovery-codes/").content.decode()
     codes = re.search(r'<pre id="recovery-codes"[^>]*>(.*?)</pre>', text, re.DOTALL)
     assert answer.status_code == 200 and codes
     return secret, codes[1].split()
 
 
-def test_the_second_factor_in_the_pages() -> None:
-    make_person("rosa")
+def test_the_second_factor_in_the_pages_and_in_the_audit() -> None:
+    rosa = make_person("rosa")
     page = at("192.0.2.1")
     tries(page, PASSWORD)
     assert "Not set up" in page.get("/account/2fa/").content.decode()
@@ -117,7 +118,8 @@ def test_the_second_factor_in_the_pages() -> None:
         "Make new recovery codes?"
         in page.get("/account/2fa/recovery-codes/generate/").content.decode()
     )
-    page.post("/account/2fa/recovery-codes/generate/")
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        page.post("/account/2fa/recovery-codes/generate/")
     assert "10 of 10" in page.get("/account/2fa/").content.decode()
     assert (
         "Remove the authenticator app?"
@@ -125,6 +127,16 @@ def test_the_second_factor_in_the_pages() -> None:
     )
     page.post("/account/2fa/totp/deactivate/")
     assert tries(at("192.0.2.1"), PASSWORD)
+    told = [(line.action, line.facts["kind"]) for line in AuditLine.objects.order_by("number")]
+    app, codes_ = "totp", "recovery_codes"
+    assert told == [
+        ("second_factor.set_up", app),
+        ("second_factor.set_up", codes_),
+        ("second_factor.renewed", codes_),
+        ("second_factor.removed", app),
+        ("second_factor.removed", codes_),
+    ]
+    assert {line.subject for line in AuditLine.objects.all()} == {f"person {rosa.person}"}
 
 
 def test_who_lost_phone_and_codes_is_let_in_by_an_administrator() -> None:
@@ -133,7 +145,8 @@ def test_who_lost_phone_and_codes_is_let_in_by_an_administrator() -> None:
     tries(page, PASSWORD)
     with_second_factor(page)
     call_command("removesecondfactor", "rosa")
-    assert AuditLine.objects.get().action == "second_factor.removed"
+    line = AuditLine.objects.order_by("number").last()
+    assert line is not None and (line.action, line.person) == ("second_factor.removed", None)
     again = at("192.0.2.1")
     tries(again, PASSWORD)
     assert again.get("/account/tokens/").status_code == 200

@@ -127,9 +127,12 @@ def to_uint(value: Any) -> Uint:
 def to_double(value: Any) -> float:
     if isinstance(value, str):
         try:
-            return float(value)
+            number = float("" if value != value.strip() else value)  # Go takes no blanks
         except ValueError as error:
             raise CelError(f'strconv.ParseFloat: parsing "{value}": invalid syntax') from error
+        if math.isinf(number) and any(char.isdigit() for char in value):
+            raise CelError(f'strconv.ParseFloat: parsing "{value}": value out of range')
+        return number
     if not is_number(value):
         raise no_overload(value)
     return float(value)
@@ -143,7 +146,10 @@ def to_string(value: Any) -> str:
     if isinstance(value, int | str):
         return str(value)
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        try:
+            return value.decode()
+        except UnicodeDecodeError as error:
+            raise CelError("invalid UTF-8 in bytes, cannot convert to string") from error
     if isinstance(value, Duration | Timestamp):
         return times.as_text(value)
     if isinstance(value, Address | Network):

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from devices.dra.cel import functions
 from devices.dra.cel.evaluate import TYPE_NAMES
+from devices.dra.cel.patterns import check_pattern, pattern
 from devices.dra.cel.printing import clauses
 from devices.dra.cel.syntax import (
     ANY,
@@ -25,7 +26,6 @@ from devices.dra.cel.syntax import (
     children,
     walk,
 )
-from devices.dra.cel.texts import pattern
 from devices.dra.cel.values import CelError
 
 _FIELDS: Final = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocations"})
@@ -100,15 +100,18 @@ def _call(checked: Checked, node: Call) -> None:
             raise CelError("invalid qualifier type: a type is no key")
         case Call(function="_[_]", args=[_, Call(function="type")]):
             raise CelError("invalid qualifier type: a type is no key")
-        case Call(
-            function="matches" | "find" | "findAll", operands=[_, Const(value=str(text)), *_]
-        ):
+        case Call(function="matches", operands=[_, Const(value=str(text))]):
+            check_pattern(text)
+        case Call(function="find" | "findAll", operands=[_, Const(value=str(text)), *_]):
             pattern(text)
         case Call(function="format", target=Const(value=str(text)), args=[ListOf(elements=given)]):
             _format(checked, text, given)
         case Call(function="optional.unwrap" | "unwrapOpt", operands=[ListOf(elements=given)]):
             if any(_type(checked, each) not in {"optional_type", *_OPEN} for each in given):
                 raise CelError(f"found no matching overload for '{node.function}'")
+        case Call(function="flatten", operands=[of]):
+            if checked.elements.get(of.id, "dyn") not in {"list", *_OPEN}:
+                raise CelError("found no matching overload for 'flatten'")
     _constant(node)
 
 

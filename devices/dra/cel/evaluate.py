@@ -287,9 +287,7 @@ def _map(node: MapOf) -> Step:
                 if not value.present:
                     continue
                 value = value.value
-            if key in out:
-                raise CelError(f"Failed with repeated key {key}")
-            out[key] = value
+            out[key] = value  # of two equal keys the later one counts
         return out
 
     return build

@@ -108,10 +108,13 @@ Node = Const | Ident | Select | Call | ListOf | MapOf | Fold
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A tree, and the type of each node by its id: int, dyn, list, kubernetes.Semver and so on."""
+    """A tree, and the type of each node by its id: int, dyn, list, kubernetes.Semver and so on;
+    ``elements`` has of each list what it is a list of.
+    """
 
     root: Node
     types: dict[int, str]
+    elements: dict[int, str]
 
 
 def read_checked(data: bytes) -> Checked:
@@ -120,16 +123,18 @@ def read_checked(data: bytes) -> Checked:
     if isinstance(fields.get(1), bytes) and fields[1].startswith(b"type.googleapis.com/"):
         data = fields[2]
     types: dict[int, str] = {}
+    elements: dict[int, str] = {}
     root: Node | None = None
     for number, value in _fields(data):
         if number == 3:
             entry = dict(_fields(value))
             types[entry.get(1, 0)] = _type(entry.get(2, b""))
+            elements[entry.get(1, 0)] = _element(entry.get(2, b""))
         elif number == 4:
             root = _node(value)
     if root is None:
         raise ValueError("no expression in the checked tree")
-    return Checked(root, types)
+    return Checked(root, types, elements)
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -307,4 +312,12 @@ def _type(data: bytes) -> str:
                 return value.decode() if isinstance(value, bytes) else "dyn"
             case 14:
                 return _text(value, 1)
+    return "dyn"
+
+
+def _element(data: bytes) -> str:
+    """What a list is a list of; "dyn" where it is no list."""
+    for number, value in _fields(data):
+        if number == 6:
+            return _type(next((inner for field, inner in _fields(value) if field == 1), b""))
     return "dyn"

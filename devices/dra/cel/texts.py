@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from devices.dra.cel.arguments import a_list, a_text, an_int
+from devices.dra.cel.patterns import has_match, pattern
 from devices.dra.cel.values import CelError, equal
 
 
@@ -69,18 +69,8 @@ def join(value: Any, separator: Any = "") -> str:
     return a_text(separator).join(a_text(item) for item in a_list(value))
 
 
-def pattern(text: str) -> re.Pattern[str]:
-    """A pattern; raises CelError for one that RE2 would refuse as well."""
-    if re.search(r"\\[1-9]|\(\?[=!<](?![A-Za-z])|\(\?<[=!]|\(\?#|\(\?\(|[*+?}]\+", text):
-        raise CelError(f"error parsing regexp: {text!r} uses what RE2 does not have")
-    try:
-        return re.compile(text.replace(r"\z", r"\Z"), re.ASCII if r"\p" not in text else 0)
-    except re.error as error:
-        raise CelError(f"error parsing regexp: {error}") from error
-
-
 def matches(value: Any, expression: Any) -> bool:
-    return pattern(a_text(expression)).search(a_text(value)) is not None
+    return has_match(a_text(expression), a_text(value))
 
 
 def find(value: Any, expression: Any) -> str:

@@ -5,12 +5,13 @@ Codes are UPPER_SNAKE and never reused with another meaning; floors above have t
 
 from __future__ import annotations
 
-from devices.dra.codes import devices, findings, node, waiting
+from devices.dra.codes import devices, findings, isolation, node, waiting
 from devices.dra.codes.kinds import Class, Code, Who, join
 
 __all__ = ["CODES", "Class", "Code", "Who", "code"]
 
-CODES: dict[str, Code] = join(part.CODES.values() for part in (devices, waiting, node, findings))
+_PARTS = (devices, waiting, node, findings, isolation)
+CODES: dict[str, Code] = join(part.CODES.values() for part in _PARTS)
 
 
 def code(name: str) -> Code:

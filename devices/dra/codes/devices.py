@@ -127,4 +127,11 @@ CODES = table(
         "Slices name a node that does not exist.",
         "Find out whether the node is gone for good.",
     ),
+    Code(
+        "NODES_NOT_SEEN",
+        Class.UNKNOWN,
+        Who.PLATFORM,
+        "No node of the cluster has been seen, so nobody can say what fits on one.",
+        "See that Berth may list nodes, and that the cluster has some.",
+    ),
 )

@@ -174,6 +174,20 @@ CODES = table(
         timedelta(minutes=3),
     ),
     Code(
+        "KUBELET_TRAP",
+        Class.NEEDS_CLEANUP,
+        Who.PLATFORM,
+        "The node remembers a device plugin that is gone, and starts no Pod that asks by its name.",
+        "Ask the node which devices its Pods hold, as a node probe does: it forgets, and starts.",
+    ),
+    Code(
+        "KUBELET_MEMORY_KEPT",
+        Class.NEEDS_CLEANUP,
+        Who.PLATFORM,
+        "The node's notes still name the device plugin that is gone; a restart brings them back.",
+        "Run the plugin for a moment, stop it, ask the node within 4 minutes, and settle again.",
+    ),
+    Code(
         "CONTAINER_NOT_STARTING",
         Class.RETRYABLE,
         Who.TENANT,

@@ -377,6 +377,14 @@ CODES = table(
         "Kubernetes could not make the Pod's claim, and says why in words that Berth lacks.",
         "The message is all there is.",
     ),
+    # The path that new work takes.
+    Code(
+        "ROUTE_CHANGED",
+        Class.NOT_RETRYABLE,
+        Who.TENANT,
+        "New work takes another path now, and this Pod can not follow: it names a claim.",
+        "Delete the Pod and paste the new one from the claim's page.",
+    ),
     # Anything else.
     Code(
         "UNMAPPED_MESSAGE",

@@ -71,13 +71,14 @@ class Command(BaseCommand):
 def _contents(names: list[str], unread: list[Problem]) -> Iterator[tuple[str, bytes]]:
     """The content of each file; one that cannot be opened is noted."""
     for name in names:
+        shown = os.fsencode(name).decode("utf-8", "replace")  # names of files need not be text
         try:
             if name == "-":
                 yield "standard input", sys.stdin.buffer.read()
             else:
-                yield name, Path(name).read_bytes()
+                yield shown, Path(name).read_bytes()
         except OSError as error:
-            unread.append(Problem(Place(name, 0), f"cannot be opened: {error.strerror}"))
+            unread.append(Problem(Place(shown, 0), f"cannot be opened: {error.strerror}"))
 
 
 def _printable(line: str) -> str:

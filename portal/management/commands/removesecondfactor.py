@@ -5,13 +5,11 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from allauth.mfa.models import Authenticator
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
 from django.utils import timezone
 
-from portal.audit.record import record
 from tenants.models import User
+from tenants.secondfactor import remove_second_factor
 
 
 class Command(BaseCommand):
@@ -20,17 +18,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
 
-    @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
         user = User.objects.filter(username=options["username"]).first()
         if user is None:
             raise CommandError(f"nobody is called {options['username']}")
-        removed, _ = Authenticator.objects.filter(user=user).delete()
-        if removed:
-            record(
-                action="second_factor.removed",
-                subject=f"person {user.person}",
-                request_id=f"command-{uuid.uuid4()}",
-                at=timezone.now(),
-            )
+        removed = remove_second_factor(
+            user, by=None, now=timezone.now(), request_id=f"command-{uuid.uuid4()}"
+        )
         self.stdout.write(f"{user.username}: {removed} removed; the password alone counts now")

@@ -12,8 +12,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from devices.models import ClaimTemplate, ClassWords, TemplateVersion
+from devices.models.template import check_content
 from portal.management.demo_limits import seed_limits
+from portal.management.demo_pools import seed_pools
 from portal.management.demo_templates import CLASS_WORDS, TEMPLATES
+from tenants.access import platform_of
 from tenants.models import Membership, PlatformRole, Tenant, TenantNamespace, User
 
 TENANTS = {
@@ -59,6 +62,7 @@ class Command(BaseCommand):
         for slug, (name, words, icon, content) in TEMPLATES.items():
             self._template(slug, name, words, icon, content)
         seed_limits(tenants, timezone.now())
+        seed_pools(platform_of(User.objects.get(username="olm")), timezone.now())
         if options["json"]:
             self.stdout.write(json.dumps({"people": people, "password": options["password"]}))
             return
@@ -96,12 +100,9 @@ class Command(BaseCommand):
         template, _ = ClaimTemplate.objects.get_or_create(
             slug=slug, defaults={"name": name, "words": words, "icon": icon}
         )
-        version = TemplateVersion(
-            template=template, number=1, state=TemplateVersion.State.APPROVED, content=content
-        )
-        version.full_clean(exclude=["template"], validate_constraints=False)
+        check_content(content)
         TemplateVersion.objects.get_or_create(
             template=template,
             number=1,
-            defaults={"state": version.state, "content": content},
+            defaults={"state": TemplateVersion.State.APPROVED, "content": content},
         )

@@ -22,12 +22,12 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from devices import cluster
+from devices.asks.reconcile import RECONCILE
 from devices.dra.objects import Shape
 from devices.mirror.store import Changed
 from devices.models import Claim, Observed
-from devices.reconcile import RECONCILE
 from devices.watching import Watch, watch
-from portal import news
+from portal import news, scraping
 from portal.outbox import lines as outbox
 from tenants.allowance import TURN_TENANT
 from tenants.models import Tenant, TenantNamespace
@@ -57,6 +57,11 @@ class Command(BaseCommand):
 
         signal.signal(signal.SIGTERM, leave)
         signal.signal(signal.SIGINT, leave)
+        scraping.listen()
+        if settings.TRACES_ENDPOINT:
+            from portal import tracing
+
+            tracing.start("watch")
         work = Watch(cluster.connect(settings.CLUSTER_KUBECONFIG), wake=WAKE, turned=turned)
         if not watch(work, stop, once=options["once"]):
             sys.exit(1)
@@ -84,6 +89,13 @@ def wake_claims_of_pods(changes: Sequence[Changed]) -> None:
     )
     if public_ids:
         wake_tenants(shared.values_list("tenant__slug", flat=True))
+    # A tenant that is being closed waits for its Pods, whatever these use.
+    closing = Tenant.objects.filter(
+        state=Tenant.State.CLOSING,
+        namespaces__name__in={change.namespace for change in changes},
+        namespaces__left_at=None,
+    )
+    wake_tenants(closing.values_list("slug", flat=True))
     count()
 
 

@@ -20,7 +20,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from portal.ui import drawings, icons, words
-from portal.ui.statuses import Status, Tone, shapes, status_of
+from portal.ui.statuses import Status, shapes, status_of
 
 register = template.Library()
 
@@ -49,6 +49,13 @@ def now_of(context: Context) -> datetime:
 def icon(context: Context, name: str) -> SafeString:
     """`{% icon "plus" %}`: decoration before a word."""
     return _draw(context, name)
+
+
+@register.simple_tag(takes_context=True)
+def fetched_icons(context: Context, *names: str) -> str:
+    """`{% fetched_icons "home" "key" %}`: defines icons for what a fragment brings later."""
+    _used(context).update(names)
+    return ""
 
 
 @register.simple_tag(takes_context=True)
@@ -382,7 +389,3 @@ def initials(username: str) -> str:
     pieces = [piece for piece in re.split(r"[^0-9A-Za-z]+", str(username)) if piece]
     letters = "".join(piece[0] for piece in pieces[:2]) if len(pieces) > 1 else str(username)[:2]
     return letters.upper()
-
-
-#: For tests: every tone has its class in the stylesheet.
-TONES = tuple(Tone)

@@ -9,7 +9,7 @@ import pytest
 
 from devices.cluster import connect
 from devices.cluster.gateway import Gateway, Ref
-from playground.controlplane import ControlPlane
+from playground.plane.controlplane import ControlPlane
 from tests.devices.cluster.objects import until
 
 

@@ -6,11 +6,13 @@ import pytest
 
 from devices.cluster import connect
 from devices.cluster.capabilities import (
+    DENIED,
     FIELDS,
     GATES,
     Fact,
     Source,
     State,
+    denied_fact,
     facts_of,
     field_facts,
     gate_facts,
@@ -18,9 +20,9 @@ from devices.cluster.capabilities import (
     read_capabilities,
 )
 from devices.cluster.gateway import Rejected, Served, ServedResource
-from playground.components import API_SERVER, ETCD
-from playground.controlplane import ControlPlane
-from tests.playground.plane import NEWEST, built
+from playground.plane.components import API_SERVER, ETCD
+from playground.plane.controlplane import ControlPlane
+from tests.playground.planes import NEWEST, built
 
 PAGE = """\
 # HELP kubernetes_feature_enabled [BETA] the state
@@ -37,6 +39,19 @@ def test_gates_by_the_metric():
     assert facts["DRAListTypeAttributes"].state is State.OFF
     assert facts["DRAListTypeAttributes"].stage == "alpha"
     assert facts["DRADerivedAttributes"].state is State.ABSENT
+
+
+def test_what_berths_own_policies_denied_is_added_up():
+    name = "apiserver_validating_admission_policy_check_total"
+    rest = 'error_type="no_error",policy_binding="b"'
+    page = (
+        f'{name}{{enforcement_action="deny",{rest},policy="berth-own-names"}} 3\n'
+        f'{name}{{enforcement_action="deny",{rest},policy="berth-frozen-pods"}} 9\n'
+        f'{name}{{enforcement_action="allow",{rest},policy="berth-own-names"}} 100\n'
+        f'{name}{{enforcement_action="deny",{rest},policy="somebody-elses"}} 1000\n'
+    )
+    assert denied_fact(page) == Fact(DENIED, State.ON, Source.METRIC, detail="12")
+    assert denied_fact("go_goroutines 7\n").detail == "0", "a policy never asked has no sample"
 
 
 def test_a_page_without_the_metric_tells_nothing():

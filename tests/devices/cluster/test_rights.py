@@ -10,6 +10,9 @@ import yaml
 from devices.cluster import connect
 from devices.cluster.gateway import Forbidden, NotServed, Ref
 from devices.cluster.kinds import KINDS
+from devices.dra.isolationobjects import Target, taint_rule
+from devices.dra.names import Manager
+from devices.dra.taints import Effect
 from devices.mirror.kinds import MIRRORED
 from tests.devices.cluster.objects import a_claim, a_config_map, a_node, a_pod, until
 
@@ -76,6 +79,26 @@ def test_a_worker_may_make_and_remove_claims_and_keep_namespaces_and_quotas(acco
     assert worker.get(Ref("ConfigMap", "berth-policy", SYSTEM)) is not None
 
 
+def test_a_worker_may_close_devices_look_and_open_them_again_and_change_no_status(account):
+    worker = account("berth-worker")
+    target = Target("rights", "gpu.example.com", "nowhere")
+    ref = Ref("DeviceTaintRule", target.rule_name)
+    try:
+        worker.apply(taint_rule(target, Effect.NONE, 1), manager=Manager.ISOLATION)
+    except NotServed:
+        return  # a worker closes the node by a taint there, which it may: `patch nodes`
+    worker.apply(taint_rule(target, Effect.NO_SCHEDULE, 2), manager=Manager.ISOLATION)
+    found = worker.get(ref)
+    assert found is not None and found["spec"]["taint"]["effect"] == "NoSchedule"
+    with pytest.raises(Forbidden, match="devicetaintrules/status"):
+        worker.merge(ref, {"status": {}}, subresource="status")
+    for other in ("berth-watch", "berth-web", "berth-beat"):
+        with pytest.raises(Forbidden, match="devicetaintrules"):
+            account(other).delete(ref)
+    worker.delete(ref)
+    assert worker.get(ref) is None
+
+
 @pytest.mark.parametrize(
     "act, says",
     [
@@ -113,9 +136,9 @@ def test_a_worker_may_make_and_remove_claims_and_keep_namespaces_and_quotas(acco
             id="reading other ConfigMaps of its own namespace",
         ),
         pytest.param(
-            lambda gateway, namespace: gateway.delete(Ref("ResourceQuota", "berth", namespace)),
-            "delete ResourceQuota",
-            id="deleting quotas",
+            lambda gateway, namespace: gateway.delete(Ref("Namespace", namespace)),
+            "delete Namespace",
+            id="deleting namespaces",
         ),
         pytest.param(
             lambda gateway, namespace: gateway.list("ValidatingAdmissionPolicy"),

@@ -13,10 +13,10 @@ from devices.cluster.apiserver import ApiServer
 from devices.cluster.decoding import loads
 from devices.cluster.gateway import Change, Expired, Ref, Unreachable
 from devices.cluster.live import Transport
-from playground.controlplane import ControlPlane
-from playground.proxy import Fault, Proxy
+from playground.plane.controlplane import ControlPlane
+from playground.plane.proxy import Fault, Proxy
 from tests.devices.cluster.objects import a_config_map
-from tests.playground.plane import NEWEST, built
+from tests.playground.planes import NEWEST, built
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_watch_is_ended_from_another_thread_at_once(gateway, namespace):
 @pytest.mark.parametrize(
     "count",
     [
-        pytest.param(5_000, id="5,000 objects"),
+        pytest.param(2_000, id="2,000 objects"),
         pytest.param(100_000, marks=pytest.mark.long, id="100,000 objects"),
     ],
 )

@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices.dra.capacity import Capacity, Tally, capacity
+from devices.dra.gates import gates
 from devices.dra.hardware import pieces
 from devices.dra.largest import largest, moves
 from devices.dra.pools import pools
 from devices.dra.shares import shares
 from devices.dra.snapshot import read
+from tests.devices.demofleet import fleet_objects
 from tests.devices.dra.cases import by_number, snapshot
 
 
@@ -113,6 +115,13 @@ def test_a_class_stands(number, device_class, expected) -> None:
 def test_the_largest_request_that_fits(number, device_class, count, code) -> None:
     found = largest(snapshot(by_number(number)), device_class)
     assert (found.count, found.code) == (count, code)
+
+
+def test_where_no_node_was_seen_nobody_can_say_what_fits() -> None:
+    kept = [one for one in fleet_objects() if one["kind"] != "Node"]
+    fabric = largest(read(kept, gates=gates("1.37")), "fabric-gpu")
+    assert (fabric.count, fabric.code) == (None, "NODES_NOT_SEEN")
+    assert largest(read(fleet_objects(), gates=gates("1.37")), "fabric-gpu").count == 4
 
 
 def test_one_release_may_let_a_larger_request_in() -> None:

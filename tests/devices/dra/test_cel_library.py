@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from devices.dra.cel.evaluate import Unmodelled
 from devices.dra.cel.formats import FORMATS
 from devices.dra.gates import gates
 from devices.dra.selector import Fault, SelectorError, compile_selector
@@ -45,3 +46,9 @@ def test_every_named_format_is_there():
     text = " ".join(LINES)
     assert [name for name in FORMATS if f"format.{name}()" not in text] == []
     assert len(FORMATS) == 13
+
+
+def test_what_could_search_for_ever_is_not_searched():
+    for text in ("(a+)+$", "(a|a)*b", "((a?)b*){2,}"):
+        with pytest.raises(Unmodelled):
+            compile_selector(f'"{"a" * 64}!".find("{text}") == ""', gates("1.37"))

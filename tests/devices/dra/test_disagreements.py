@@ -12,9 +12,9 @@ import pytest
 
 from devices.dra.gates import Gates
 from devices.dra.snapshot import read
-from playground.agreement import our_pod, ours
-from playground.objectclaims import Question
-from playground.objectsets import ObjectSet
+from playground.agreement.comparison import question_of
+from playground.agreement.objectsets import ObjectSet
+from playground.agreement.rounds import our_pod, ours
 
 FOLDER = Path(__file__).parent / "disagreements"
 PATHS = sorted(FOLDER.glob("*.json"))
@@ -26,7 +26,7 @@ def test_what_was_once_answered_wrongly_is_answered_as_upstream_does(path):
     if "expression" in found:
         pytest.fail(f"{found['expression']}: {found['ours']}, upstream {found['theirs']}")
     gates = Gates(found["release"], frozenset(found["gates"]))
-    question = Question("0", found["node"], tuple(found["claims"]), frozenset())
+    question = question_of(found)
     if path.stem.startswith("pod-"):
         one = ObjectSet(0, tuple(found["objects"]), (question,), frozenset())
         answer = our_pod(one, question, gates)

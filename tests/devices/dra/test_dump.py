@@ -103,6 +103,11 @@ def test_time_stamps_stay_text() -> None:
             id="half a json document",
         ),
         pytest.param(
+            '{"kind": "Node", "metadata": {"name": "n", "labels": {"a": "\\ud800"}}}',
+            "f:1: this object is left out: it holds half a character, as \\ud800 is",
+            id="half a character",
+        ),
+        pytest.param(
             NODE + "spec: {taints: {}}\n",
             "f:1: Node/n1 is left out: spec.taints: Expected `array | null`, got `object`",
             id="a wrong shape",
@@ -131,6 +136,11 @@ def test_the_rest_is_read_all_the_same() -> None:
     assert [problem.place.file for problem in dump.problems] == ["half", "whole"]
     cut = '{"kind": "NodeList", "items": [{"metadata": {"name": "n1"}}, {"metadata": {"na'
     assert titles(cut.encode()) == ["Node/n1"]
+
+
+def test_characters_that_json_writes_in_two_halves_are_read() -> None:
+    pod = '{"kind": "Pod", "metadata": {"name": "\\ud83d\\ude00"}} {"kind": "Node"'
+    assert titles(pod.encode()) == ["Pod/\N{GRINNING FACE}"]
 
 
 def test_of_two_objects_with_one_name_the_later_one_counts() -> None:

@@ -22,7 +22,7 @@ def explained(number: str, name: str) -> Explanation:
 @pytest.mark.parametrize(
     "number, template, kind, code, said",
     [
-        ("01", "big-memory", "NO", "NO_DEVICE_MATCHES_SELECTOR", "None of 2 devices"),
+        ("01", "big-memory", "NO", "NO_DEVICE_MATCHES_SELECTOR", "has memory at least 80 GiB"),
         ("01", "one-h100", "OK", None, "node-a1"),
         ("02", "ats", "FATAL", "SELECTOR_NO_SUCH_KEY", "addressingMode"),
         ("03", "guarded-in", "OK", None, ""),

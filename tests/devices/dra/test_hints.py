@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices.dra.allocate import Kind, forecast
+from devices.dra.claims import read_claim_spec
 from devices.dra.explain import explain
 from devices.dra.hints import Change, hints, nearest
 from devices.dra.podhints import pod_hints
@@ -187,9 +188,26 @@ def test_two_changes_stand_together_where_none_helps_alone() -> None:
     [hint] = hints(cluster, asked)
     assert hint.change is Change.TWO and hint.size == 2
     assert hint.text == (
-        'without the condition device.attributes["d"].size > 4 of r, and without the condition'
-        ' device.attributes["d"].rack == "a" of r'
+        "without the condition “size above 4” of r, and without the condition “rack is a” of r"
     )
+
+
+def test_two_changes_are_looked_for_where_an_amount_is_asked_for_as_well() -> None:
+    cluster = a_fabric({"key": "zone", "operator": "Exists"}, labels={"zone": "a"})
+    exactly = {
+        "deviceClassName": "c",
+        "selectors": [{"cel": {"expression": 'device.attributes["d"].size > 4'}}],
+        "capacity": {"requests": {"memory": "1Gi"}},
+    }
+    raw = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
+    found = hints(cluster, [Wish("ns/w", read_claim_spec(raw, "spec", []))])
+    assert [(hint.change, hint.text) for hint in found] == [
+        (
+            Change.TWO,
+            "without the condition “size above 4” of r,"
+            " and without memory, which no device has, in r",
+        )
+    ]
 
 
 # --- where a Pod may go ---

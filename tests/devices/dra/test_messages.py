@@ -279,6 +279,12 @@ MESSAGES = [
     (K, "Error: unresolvable CDI devices vendor.com/gpu=0", "CDI_DEVICES_MISSING", {}),
     (K, PREPARE + "checkpoint ResourceClaim cache: disk full", "NODE_STATE_BROKEN", {}),
     (K, "Failed to prepare dynamic resources: the moon", "PREPARE_FAILED", {}),
+    (
+        K,
+        "Error: endpoint not found in cache for a registered resource: example.com/gpu",
+        "KUBELET_TRAP",
+        {"resource": "example.com/gpu"},
+    ),
     (K, "the moon", "UNMAPPED_MESSAGE", {}),
     (S, "add finalizer to claim c: conflict", "ALLOCATION_RACE", {"claim": "c"}),
     (S, "add reservation to claim c: conflict", "ALLOCATION_RACE", {"claim": "c"}),

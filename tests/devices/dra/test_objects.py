@@ -11,12 +11,8 @@ import pytest
 import yaml
 
 from devices import cluster
-from devices.dra.namespaces import (
-    NamespaceSpec,
-    namespace_patch,
-    policy_config,
-    quota_object,
-)
+from devices.dra.isolationobjects import Target, canary_claim, canary_pod, taint_rule
+from devices.dra.namespaces import NamespaceSpec, namespace_patch, policy_config, quota_object
 from devices.dra.objects import (
     ClaimWish,
     DeviceWish,
@@ -27,7 +23,10 @@ from devices.dra.objects import (
     job_manifest,
     pod_manifest,
 )
-from playground.controlplane import ControlPlane
+from devices.dra.taints import Effect
+from devices.dra.templates import answers, examples, read_template, render
+from playground.plane.controlplane import ControlPlane
+from portal.management.demo_templates import TEMPLATES
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 PAIR = ClaimWish(
@@ -67,7 +66,35 @@ TRAIN = NamespaceSpec(
     claims=1000,
 )
 RUN = {"image": "busybox:stable", "command": ("sleep", "3600")}
+STARTERS: dict[str, list[dict[str, Any]]] = {
+    "gpu": [{}, {"memory": "40", "near": True, "gpus": 4}],
+    "training-pair": [{"gpus": 2}],
+    "half-gpu": [{}, {"parts": 2, "apart": True}],
+    "any-gpu": [{}, {"order": "roomy"}, {"order": "only"}],
+    "cores": [{}, {"cores": 62, "two": True}],
+    "notebook-gpu": [{}],
+    "fpga-card": [{}, {"cards": 2, "shell": "base-3", "worn": True}],
+}
+
+
+def starter(slug: str) -> list[dict[str, Any]]:
+    """What a starter template of the demo makes, for several answers."""
+    template = read_template(TEMPLATES[slug][3])
+    return [
+        obj
+        for number, given in enumerate(STARTERS[slug])
+        for obj in render(
+            template,
+            answers(template, given),
+            name=f"{slug}-{number}",
+            namespace="tidewater-train",
+            tenant="tidewater-vision",
+        )
+    ]
+
+
 OBJECTS: dict[str, list[dict[str, Any]]] = {
+    **{f"starter_{slug}": starter(slug) for slug in STARTERS},
     "claim_template_for_a_pair": claim_objects(PAIR),
     "shared_claim_of_cores": claim_objects(SHARED),
     "namespace_of_a_tenant": [namespace_patch(TRAIN)],
@@ -78,6 +105,13 @@ OBJECTS: dict[str, list[dict[str, Any]]] = {
     "job_with_a_template": [job_manifest(PAIR, **RUN)],  # type: ignore[arg-type]
     "deployment_with_a_template": [deployment_manifest(PAIR, **RUN)],  # type: ignore[arg-type]
 }
+
+ISOLATED = Target("k3x9p2mw", "gpu.helios.example", "h100-a01", "gpu-3")
+OBJECTS["isolation_of_a_device"] = [
+    taint_rule(ISOLATED, Effect.NO_SCHEDULE, 2),
+    canary_claim("canary-h100-a01-1", ISOLATED, "h100-80gb"),
+    canary_pod("canary-h100-a01-1", ISOLATED, "h100-a01", "localhost/berth/pause:1"),
+]
 
 
 @pytest.mark.parametrize("name", OBJECTS)
@@ -105,11 +139,32 @@ def test_the_api_server_takes_golden_objects(path: Path, plane: ControlPlane) ->
         assert cluster_keeps(obj, taken), "a field was dropped"
 
 
+@pytest.mark.parametrize("slug", TEMPLATES)
+def test_the_api_server_takes_whatever_a_starter_template_makes(
+    slug: str, plane: ControlPlane
+) -> None:
+    gateway = cluster.connect(plane.admin_kubeconfig)
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "example"}}
+    gateway.apply(namespace, manager="test-namespaces", force=True)
+    for values, objects in examples(read_template(TEMPLATES[slug][3])):
+        for obj in objects:
+            taken = gateway.apply(obj, manager="test", force=True, dry_run=True)
+            assert cluster_keeps(obj, taken), f"a field was dropped: {values}"
+
+
+def test_every_starter_template_is_pinned() -> None:
+    assert STARTERS.keys() == TEMPLATES.keys()
+
+
 def cluster_keeps(sent: Any, kept: Any) -> bool:
     """Whether everything sent is in what came back (which has defaults beside it)."""
     if isinstance(sent, dict):
         return isinstance(kept, dict) and all(
-            key in kept and cluster_keeps(value, kept[key]) for key, value in sent.items()
+            # Admission gives every Pod two tolerations more.
+            key in kept and cluster_keeps(value, kept[key][: len(value)])
+            if key == "tolerations"
+            else key in kept and cluster_keeps(value, kept[key])
+            for key, value in sent.items()
         )
     if isinstance(sent, list):
         return len(sent) == len(kept) and all(

@@ -252,6 +252,23 @@ QUOTA = Event(
         pytest.param(
             a_pod(node_name="n"),
             PodStatus(
+                {"PodReadyToStartContainers": Condition("", "True")},
+                (
+                    ContainerSeen(
+                        "m",
+                        "CreateContainerConfigError",
+                        "endpoint not found in cache for a registered resource: example.com/gpu",
+                    ),
+                ),
+            ),
+            Around({}),
+            [],
+            "KUBELET_TRAP",
+            id="the node remembers a plugin that is gone",
+        ),
+        pytest.param(
+            a_pod(node_name="n"),
+            PodStatus(
                 containers=(
                     ContainerSeen("m", "CreateContainerError", "unresolvable CDI devices a/b=c"),
                 )

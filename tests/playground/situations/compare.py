@@ -12,6 +12,18 @@ def first_difference(real: Story, simulated: Story) -> str:
     return next(iter(differences(real, simulated)), "")
 
 
+def without(story: Story, by_chance: tuple[str, ...]) -> Story:
+    """The story without events that begin so."""
+    if not by_chance:
+        return story
+    return {
+        key: [one for one in values if not one.startswith(by_chance)]
+        if key.endswith(": events")
+        else values
+        for key, values in story.items()
+    }
+
+
 def differences(real: Story, simulated: Story) -> list[str]:
     """Every difference, at most one for each field."""
     found = []
@@ -37,6 +49,8 @@ def _where(real: Any, simulated: Any) -> str:
                 return f"[{key}]{words}"
         return ""
     if isinstance(real, list):
+        if _typed(real) and _typed(simulated):
+            return _where(_by_type(real), _by_type(simulated))
         for index, (one, other) in enumerate(zip(real, simulated, strict=False)):
             if words := _where(one, other):
                 return f"[{index}]{words}"
@@ -46,3 +60,16 @@ def _where(real: Any, simulated: Any) -> str:
             return f"[{index}]: only the {side} node goes on: {value[index]!r}"
         return ""
     return "" if real == simulated else f": really {real!r}, simulated {simulated!r}"
+
+
+def _typed(entries: list[Any]) -> bool:
+    """Whether they are conditions or the like: each of a type of its own, in no order.
+
+    Compared by their places, a list that lacks one would differ in fields of its neighbours.
+    """
+    types = [one["type"] for one in entries if isinstance(one, dict) and "type" in one]
+    return len(set(types)) == len(entries)
+
+
+def _by_type(entries: list[Any]) -> dict[str, Any]:
+    return {one["type"]: one for one in entries}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -25,12 +26,30 @@ UNEQUAL_EVENTS = {
     "FailedMount",  # the account's volume, when its ConfigMap is as new as the namespace
     "CgroupV1",  # says how the machine of the tests counts memory
 }
+#: A kubelet tells of it beside its other words at a start, sooner or later.
+OF_ITS_OWN_ORDER = {"NodeAllocatableEnforced"}
+#: A kubelet may see a Pod before the API server's authorizer has tied its claim to the node; each
+#: kind of kubelet is refused then, now and then, and asks again.
+LATE_AUTHORIZER = "no relationship found between node"
 _MASKS = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z"), "TIME"),
     (re.compile(r"\b\d{1,3}(\.\d{1,3}){3}\b"), "ADDRESS"),
     (re.compile(r"\bkube-api-access-\w{5}\b"), "ACCOUNT"),
     (re.compile(r"\b[\w.]+://[0-9a-f]{64}\b"), "CONTAINER"),
+    # Who sees first that time is over, the kubelet or the driver, is chance.
+    (
+        re.compile("Unknown desc = prepare resource claims: context deadline exceeded"),
+        "DeadlineExceeded desc = context deadline exceeded",
+    ),
+    (
+        re.compile(
+            r"context deadline exceeded|stream terminated by RST_STREAM with error code: CANCEL"
+        ),
+        "DEADLINE",
+    ),
+    # Whether a kubelet that looks once more finds the sandbox stopped or removed is chance.
+    (re.compile(r"no pod sandbox exists|pod sandbox is not ready"), "NO_SANDBOX"),
 )
 _GENERATED = re.compile(r"\b(\w+-(?:gpu|extended-resources))-[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 # Fields of a status that name the machine, not what became of the Pod.
@@ -42,6 +61,7 @@ class Chronicle:
 
     def __init__(self, gateway: Gateway) -> None:
         self._news: list[tuple[str, Obj, bool]] = []
+        self._latest: dict[str, float] = {}
         self._lock = threading.Lock()
         self._sight = Sight(gateway, KINDS)
         for kind in KINDS:
@@ -51,6 +71,8 @@ class Chronicle:
     def _hear(self, kind: str, obj: Obj, gone: bool) -> None:
         with self._lock:
             self._news.append((kind, obj, gone))
+            if kind != "Event" or obj.get("count", 1) == 1:  # counted up is no news
+                self._latest[obj["metadata"].get("namespace", "")] = time.monotonic()
 
     def close(self) -> None:
         self._sight.stop()
@@ -60,6 +82,11 @@ class Chronicle:
         """A mark: what comes from now on has a higher number."""
         with self._lock:
             return len(self._news)
+
+    def quiet_since(self, namespace: str) -> float:
+        """When the last news of a namespace came (monotonic); 0 before the first."""
+        with self._lock:
+            return self._latest.get(namespace, 0.0)
 
     def story(self, namespace: str, node: str, *, since: int) -> Story:
         """What became of a namespace's objects and of one node."""
@@ -127,7 +154,9 @@ def _passing(value: Any, following: Any) -> bool:
     """
     match value, following:
         case str(), str():
-            return (value.endswith("no pod sandbox exists") and following == "True") or (
+            # 1.36 gives no reason for that one, and for no other condition.
+            waits = value == "False" or value.endswith("NO_SANDBOX")
+            return (waits and following == "True") or (
                 "ContainersNotReady" in value and following == "False, PodCompleted"
             )
     return False
@@ -141,7 +170,7 @@ def _append(story: Story, key: str, value: Any) -> None:
 
 def _hear_event(story: Story, event: Obj, namespace: str, node: str, masked: Masked) -> None:
     about, reason = event["involvedObject"], event["reason"]
-    if reason in UNEQUAL_EVENTS:
+    if reason in UNEQUAL_EVENTS or LATE_AUTHORIZER in event.get("message", ""):
         return
     if about["kind"] == "Node" and about["name"] == node:
         name = "Node"
@@ -150,7 +179,8 @@ def _hear_event(story: Story, event: Obj, namespace: str, node: str, masked: Mas
     else:
         return
     said = f"{event['type']} {reason}: {masked(event.get('message', ''))}"
-    values = story.setdefault(f"{name}: events", [])
+    sequence = reason if reason in OF_ITS_OWN_ORDER else "events"
+    values = story.setdefault(f"{name}: {sequence}", [])
     if said not in values:  # counted up is no news
         values.append(said)
 
@@ -197,10 +227,10 @@ def node_fields(node: Obj) -> Iterator[tuple[str, Any]]:
     for one in status.get("conditions", ()):
         words = _words(one["status"], one.get("reason"), one.get("message"))
         yield f"condition {one['type']}", words
-    yield (
-        "taints",
-        sorted(f"{one['key']}:{one['effect']}" for one in node["spec"].get("taints", ())),
-    )
+    # Each effect by itself: in which order the node lifecycle controller takes them is chance.
+    for effect in ("NoSchedule", "NoExecute"):
+        taints = node["spec"].get("taints", ())
+        yield f"taints {effect}", sorted(one["key"] for one in taints if one["effect"] == effect)
     for amount in ("capacity", "allocatable"):
         for name, value in status.get(amount, {}).items():
             if "/" in name:
@@ -237,9 +267,7 @@ def plain(value: Any) -> Any:
             if key not in MACHINE_FIELDS and (kept := plain(entry)) not in (None, "", {}, [])
         }
     if isinstance(value, list):
-        entries = [plain(entry) for entry in value]
-        named = entries and all(isinstance(one, dict) and "type" in one for one in entries)
-        return sorted(entries, key=lambda one: str(one["type"])) if named else entries
+        return [plain(entry) for entry in value]
     return value
 
 

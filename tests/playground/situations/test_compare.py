@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.playground.situations.compare import first_difference
+from tests.playground.situations.compare import first_difference, without
 from tests.playground.situations.record import Masked, Story, plain
 
 
@@ -40,10 +40,29 @@ from tests.playground.situations.record import Masked, Story, plain
             "at last[0][b]: really 1, simulated 2",
             id="deep in a status",
         ),
+        pytest.param(
+            {"at last": [{"conditions": [{"type": "B", "status": "True"}]}]},
+            {"at last": [{"conditions": [{"type": "A", "since": "TIME"}, {"type": "B"}]}]},
+            "at last[0][conditions][A]: only the simulated node has it: "
+            "{'type': 'A', 'since': 'TIME'}",
+            id="a condition that one does not have, and no field of its neighbour",
+        ),
+        pytest.param(
+            {"conditions": [{"type": "A"}, {"type": "B"}]},
+            {"conditions": [{"type": "B"}, {"type": "A"}]},
+            "",
+            id="conditions in any order",
+        ),
     ],
 )
 def test_the_first_difference_in_words(real: Story, simulated: Story, words: str) -> None:
     assert first_difference(real, simulated) == words
+
+
+def test_events_by_chance_are_left_out_and_nothing_else() -> None:
+    story: Story = {"Pod a: events": ["Normal Killing: x", "Normal Pulled: y"], "phase": ["Normal"]}
+    assert without(story, ("Normal Killing",)) == {**story, "Pod a: events": ["Normal Pulled: y"]}
+    assert without(story, ()) == story
 
 
 @pytest.mark.parametrize(
@@ -62,8 +81,7 @@ def test_what_is_masked(text: str, masked: str) -> None:
     assert Masked("ns-1", "real-1")(text) == masked
 
 
-def test_an_empty_field_is_none_and_the_order_of_conditions_does_not_count() -> None:
-    one, other = {"type": "A", "status": "True"}, {"type": "B", "status": "False", "message": ""}
-    first = {"conditions": [one, other], "hostIP": "192.0.2.1"}
-    second = {"conditions": [{"type": "B", "status": "False"}, one], "reason": ""}
+def test_an_empty_field_is_none_and_those_of_the_machine_do_not_count() -> None:
+    first = {"conditions": [{"type": "A", "status": "True", "message": ""}], "hostIP": "192.0.2.1"}
+    second = {"conditions": [{"type": "A", "status": "True"}], "reason": None}
     assert plain(first) == plain(second)

@@ -1,0 +1,1 @@
+"""The command line `python -m playground`: one module for each noun."""

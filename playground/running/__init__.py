@@ -1,0 +1,1 @@
+"""Programs on this machine: started, kept, found again and ended; and the servers Berth needs."""

@@ -1,0 +1,137 @@
+"""The API's ground without a database: fields, differences, verdicts, examples, confirmations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from devices.asks.verdict import GOALS, Verdict, waited
+from devices.dra.lifecycle import State
+from portal.api.confirming import confirmation, confirmed
+from portal.api.examples import example_of
+from portal.api.fields import only
+from portal.api.standing import difference
+from portal.errors import Invalid
+
+CLAIM = {"id": "a", "state": "held", "devices": [{"node": "n1", "pool": "p"}], "explanation": None}
+PAGE = {"next": "x", "previous": None, "results": [CLAIM]}
+
+
+@pytest.mark.parametrize(
+    ("data", "wanted", "left"),
+    [
+        (CLAIM, "id", {"id": "a"}),
+        (CLAIM, " state , id ", {"state": "held", "id": "a"}),
+        (CLAIM, "devices.node", {"devices": [{"node": "n1"}]}),
+        (CLAIM, "devices.node,devices.pool,id", {"devices": CLAIM["devices"], "id": "a"}),
+        (CLAIM, "devices", {"devices": CLAIM["devices"]}),
+        (CLAIM, "explanation.code", {"explanation": None}),
+        ([CLAIM, CLAIM], "id", [{"id": "a"}, {"id": "a"}]),
+        (PAGE, "id", {"next": "x", "previous": None, "results": [{"id": "a"}]}),
+        ([], "anything", []),
+    ],
+)
+def test_only_what_was_asked_for_is_left(data: Any, wanted: str, left: Any) -> None:
+    assert only(data, wanted) == left
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("nonsense", "No nonsense; there are: devices, explanation, id, state."),
+        ("devices.nonsense", "No devices.nonsense; there are: node, pool."),
+        ("id.nonsense", "id has no fields."),
+        (",", "Name at least one field."),
+    ],
+)
+def test_a_field_that_is_not_there_is_named(wanted: str, said: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        only(CLAIM, wanted)
+    assert caught.value.fields == {"fields": said}
+
+
+def test_a_difference_names_what_was_and_what_is() -> None:
+    assert difference({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 4, "d": 5}) == {
+        "b": {"was": 2, "is": 4},
+        "c": {"was": 3, "is": None},
+        "d": {"was": None, "is": 5},
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "goal", "verdict", "who"),
+    [
+        ("requested", "SENDING", "usable", "retryable", "nobody"),
+        ("applied", "WAITING_FOR_POD", "usable", "ready", "tenant"),
+        ("applied", "WAITING_FOR_POD", "allocated", "retryable", "tenant"),
+        ("allocated", "", "allocated", "ready", "nobody"),
+        ("allocated", "", "running", "retryable", "nobody"),
+        ("in use", "", "running", "ready", "nobody"),
+        ("pending", "CLAIM_MISSING", "allocated", "permanent", "tenant"),
+        ("pending", "NOT_SCHEDULED_YET", "allocated", "retryable", "nobody"),
+        ("pending", "CLAIM_MISSING", "usable", "ready", "tenant"),
+        ("held", "", "usable", "retryable", "nobody"),
+        ("failed", "", "usable", "permanent", "nobody"),
+        ("releasing", "", "running", "permanent", "nobody"),
+        ("released", "", "usable", "permanent", "nobody"),
+        ("releasing", "", "released", "retryable", "nobody"),
+        ("released", "", "released", "ready", "nobody"),
+    ],
+)
+def test_whoever_waits_is_told_to_go_on_to_wait_or_to_stop(
+    state: str, code: str, goal: str, verdict: str, who: str
+) -> None:
+    found = waited(State(state), code, goal)
+    assert (found.verdict.value, found.who) == (verdict, who)
+
+
+@given(st.sampled_from(list(State)), st.sampled_from(list(GOALS)), st.text(max_size=5))
+def test_every_state_has_a_verdict_and_only_waiting_says_when_to_ask_again(
+    state: State, goal: str, code: str
+) -> None:
+    found = waited(state, code, goal)
+    assert (found.retry_after is not None) == (found.verdict is Verdict.RETRYABLE)
+
+
+SCHEMAS: dict[str, Any] = {
+    "Claim": {
+        "type": "object",
+        "required": ["id", "state", "since", "devices", "parent"],
+        "properties": {
+            "id": {"type": "string"},
+            "state": {"$ref": "#/components/schemas/State"},
+            "since": {"type": "string", "format": "date-time"},
+            "devices": {"type": "array", "items": {"$ref": "#/components/schemas/Device"}},
+            "parent": {"oneOf": [{"$ref": "#/components/schemas/Claim"}, {"type": "null"}]},
+        },
+    },
+    "State": {"enum": ["", "held", "applied"]},
+    "Device": {
+        "type": "object",
+        "properties": {"node": {"type": ["string", "null"]}, "days": {"type": "integer"}},
+    },
+}
+
+
+def test_an_example_tells_one_story_and_ends() -> None:
+    made = example_of({"$ref": "#/components/schemas/Claim"}, SCHEMAS)
+    assert (made["state"], made["devices"]) == ("held", [{"node": "node-7", "days": 7}])
+    assert made["parent"] == {}, "a thing inside of itself is told once"
+
+
+@pytest.mark.parametrize("name", ["State", "Device"])
+def test_an_example_fits_its_schema(name: str) -> None:
+    made = example_of(SCHEMAS[name], SCHEMAS)
+    Draft202012Validator(SCHEMAS[name]).validate(made)
+
+
+def test_a_confirmation_is_for_one_request() -> None:
+    given = confirmation("token a POST x")
+    assert confirmed(given, "token a POST x")
+    assert not confirmed(given, "token b POST x")
+    assert not confirmed(f"{given}x", "token a POST x")
+    assert not confirmed("", "token a POST x")
