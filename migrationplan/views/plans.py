@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
+from zlib import crc32
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -17,7 +18,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from devices.forecasts.warm import warm
-from migrationplan.models import Plan, Wave
+from migrationplan.models import Plan, Wave, WaveNode
 from migrationplan.phases import AT_REST, Phase, Stand
 from migrationplan.plans import leave, making, running
 from migrationplan.plans.lanes import heads, lanes
@@ -127,7 +128,7 @@ def plan(request: HttpRequest, public_id: str, position: int | None = None) -> H
         "stream": reverse("platform-events"),
         "now": timezone.now(),
     }
-    part = "migrationplan/_plan.html" if wants_partial(request) else "migrationplan/plan.html"
+    part = "migrationplan/_plan_live.html" if wants_partial(request) else "migrationplan/plan.html"
     return render(request, part, context, status=422 if wrong else 200)
 
 
@@ -140,7 +141,13 @@ def _of_wave(request: HttpRequest, wave: Any, access: PlatformAccess) -> dict[st
     people = names_of(one.person for one in events)
     approval = leave.approval_of(wave)
     given, words = leave.of(wave, approval)
-    mine = leave.is_mine(approval, access.user.person)
+    may_withdraw = bool(
+        leave.is_mine(approval, access.user.person)
+        and approval
+        and approval.state == ApprovalState.APPROVED
+        and not wave.withdrawn
+        and phase not in making.ENDED
+    )
     return {
         "page": page,
         "lanes": lanes(rows, moves_of(wave, rows).values(), direction),
@@ -158,17 +165,22 @@ def _of_wave(request: HttpRequest, wave: Any, access: PlatformAccess) -> dict[st
         and not wave.wish_roll_back,
         "may_change": phase not in making.ENDED,
         "not_begun": phase in making.NOT_BEGUN,
-        "may_withdraw": bool(
-            mine
-            and approval
-            and approval.state == ApprovalState.APPROVED
-            and not wave.withdrawn
-            and phase not in making.ENDED
-        ),
+        "may_withdraw": may_withdraw,
+        "may_decide": any(map(access.may, (PlatformAct.CONVERT, PlatformAct.DECIDE))),
         "rests": phase in AT_REST,
         "skippable": [one for one in rows if not one.skipped and one.stand in SKIPPABLE],
+        "listed": _listed(rows, phase),
+        "known": request.GET.get("listed", ""),
+        "chosen": request.POST.get("leave-out") or request.GET.get("leave-out", ""),
+        "reason": request.POST.get("reason", ""),
         "word": wave.phase.replace(" ", "_"),
     }
+
+
+def _listed(rows: Sequence[WaveNode], phase: Phase) -> str:
+    """What an open page sends back, to be sent the nodes to choose from only when they changed."""
+    listed = [(one.node, one.stand, one.skipped) for one in rows]
+    return f"{crc32(repr((listed, phase in making.ENDED)).encode()):08x}"
 
 
 def _soak(wave: Wave) -> dict[str, Any] | None:
@@ -229,15 +241,16 @@ def wave_edit(request: HttpRequest, public_id: str, position: int) -> HttpRespon
 def _act(request: HttpRequest, wave: Wave, access: PlatformAccess) -> None:
     """One of the page's buttons. Raises what the verbs raise; 404 for no verb."""
     name, reason = request.POST.get("act", ""), request.POST.get("reason", "")
-    node = request.POST.get("node", "")
-    if name in ACTS:
+    if node := request.POST.get("take-in"):
+        running.take_in(wave, node, **_by(request, access))
+    elif name in ACTS:
         ACTS[name](wave, reason=reason, **_by(request, access))
     elif name == "submit":
         making.submit(wave, reason=reason, **_by(request, access, seen=True))
     elif name == "skip":
-        running.skip(wave, node, reason=reason, **_by(request, access))
-    elif name == "take-in":
-        running.take_in(wave, node, **_by(request, access))
+        if not (chosen := request.POST.get("leave-out", "")):
+            raise Invalid("No node is left out.", fields={"leave-out": "Choose a node to leave out."})
+        running.skip(wave, chosen, reason=reason, **_by(request, access))
     else:
         raise Http404
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -70,7 +71,7 @@ def test_the_pages_say_what_there_is_to_do(
     assert client.post(address, {"act": "submit", "reason": "go"}).status_code == 302
     assert "Change wave 1" in page(operator, f"{address}edit/")
     assert "must be submitted again" in page(operator, f"{address}edit/")
-    assert "aria-disabled" in client_of(approver.user).get(address).content.decode()
+    assert "take that back here" in page(approver, address)
     assert client_of(approver.user).post(address, {"act": "pause"}).status_code == 403
 
 
@@ -118,3 +119,44 @@ def test_a_wave_that_has_not_begun_is_changed_or_discarded(
     assert "discarded before it began" in page(operator, address)
     plan.waves.update(phase="running")
     assert "Roll back, end nothing" in page(operator, address)
+
+
+def test_the_news_of_a_wave_bring_what_can_be_decided_and_keep_what_was_chosen(
+    operator: PlatformAccess, approver: PlatformAccess, pool: NodePool
+) -> None:
+    plan = a_plan(operator, THREE[2])
+    address = f"/platform/plans/{plan.public_id}/waves/1/"
+    client = client_of(operator.user)
+
+    def news(**known: str) -> str:
+        answer = client.get(address, known, headers={"HX-Request": "true"})
+        return answer.content.decode()
+
+    first = news()
+    assert "Discard the wave" in first and "Change it" in first
+    assert 'name="reason"' not in first, "what somebody writes is not sent anew"
+    listed = re.search(r'name="listed" value="(\w+)"', first)
+    assert listed, "the nodes to choose from come to a page that has none"
+    assert 'id="decide-nodes"' not in news(listed=listed[1]), "and not to one that has them"
+    plan.waves.update(phase="running")
+    node = plan.waves.get().nodes.order_by("-position")[0]
+    second = news(listed=listed[1])
+    assert "Roll back, end nothing" in second and "Discard" not in second
+    plan.waves.get().nodes.exclude(pk=node.pk).update(stand="converted")
+    changed = news(**{"listed": listed[1], "leave-out": node.node})
+    assert f'<option value="{node.node}" selected>' in changed
+    assert changed.count("<option") == 2, "the others are through"
+
+    none = client.post(address, {"act": "skip", "reason": "sick since noon"})
+    assert none.status_code == 422 and "Choose a node to leave out" in text(none)
+    assert "sick since noon" in text(none), "what was written is not lost"
+    asked = {"act": "skip", "leave-out": node.node, "reason": "sick"}
+    assert client.post(address, asked).status_code == 302
+    assert f'name="take-in" value="{node.node}"' in news(listed=listed[1])
+    assert client.post(address, {"take-in": node.node}).status_code == 302
+    assert 'name="take-in"' not in news()
+    plan.waves.update(phase="rolled back")
+    assert "<option" not in news(listed=listed[1])
+
+    auditor = client_of(person("ada", "auditor").user).get(address).content.decode()
+    assert "aria-disabled" in auditor and 'name="reason"' not in auditor
