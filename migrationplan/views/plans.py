@@ -249,7 +249,9 @@ def _act(request: HttpRequest, wave: Wave, access: PlatformAccess) -> None:
         making.submit(wave, reason=reason, **_by(request, access, seen=True))
     elif name == "skip":
         if not (chosen := request.POST.get("leave-out", "")):
-            raise Invalid("No node is left out.", fields={"leave-out": "Choose a node to leave out."})
+            raise Invalid(
+                "No node is left out.", fields={"leave-out": "Choose a node to leave out."}
+            )
         running.skip(wave, chosen, reason=reason, **_by(request, access))
     else:
         raise Http404
