@@ -44,7 +44,10 @@ from tests.migrationplan.planstory import (
 )
 from tests.migrationplan.sampling import sampling
 from tests.pictures.camera import show
-from tests.pictures.conftest import same_thread  # noqa: F401 - for the browser of pictures
+from tests.pictures.conftest import (  # noqa: F401 - for the browser of pictures
+    browser_type_launch_args,
+    same_thread,
+)
 from tests.pictures.stage import of_platform
 from tests.playground.conversion.test_conversion import start_fleet
 from tests.playground.probing import install_probe
