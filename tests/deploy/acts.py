@@ -91,6 +91,17 @@ def bind(place: str) -> Act:
     return act
 
 
+def delete_all(path: str) -> Act:
+    """Deletes what lies at an address by one request, which names none of it."""
+
+    def act(ground: Ground) -> object:
+        place = path.format(namespace=ground.namespace)
+        transport = Transport(str(ground.plane.kubeconfig("tess", ["tide", "careless"])))
+        return transport.send("DELETE", place, query={"dryRun": "All"}, doing="delete")
+
+    return act
+
+
 def as_driver(account: str, node: str, obj: Obj) -> Act:
     return lambda ground: ground.driver(account, node).create(obj, dry_run=True)
 

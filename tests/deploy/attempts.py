@@ -20,6 +20,7 @@ from tests.deploy.acts import (
     bind,
     change,
     change_here,
+    delete_all,
     labels,
     make,
     make_wide,
@@ -263,10 +264,30 @@ NAME_ATTEMPTS = (
         "OWN_OBJECTS",
     ),
     Attempt(
+        "deleting all quotas at once",
+        delete_all("/api/v1/namespaces/{namespace}/resourcequotas"),
+        "OWN_OBJECTS",
+    ),
+    Attempt(
+        "raising what the quota counts against, by its status",
+        change_here("ResourceQuota", "berth", {"status": {"hard": {"pods": "9"}}}, sub="status"),
+        "OWN_OBJECTS",
+    ),
+    Attempt(
+        "saying by its status that nothing is used",
+        change_here("ResourceQuota", "berth", {"status": {"used": None}}, sub="status"),
+        "OWN_OBJECTS",
+    ),
+    Attempt(
         "emptying the list of guarded names",
         lambda ground: ground.careless.merge(
             Ref("ConfigMap", "berth-policy", "berth-system"), {"data": None}, dry_run=True
         ),
+        "OWN_OBJECTS",
+    ),
+    Attempt(
+        "deleting it among all ConfigMaps",
+        delete_all("/api/v1/namespaces/berth-system/configmaps"),
         "OWN_OBJECTS",
     ),
 )
