@@ -24,7 +24,7 @@ from portal.outbox import lines as outbox
 from tenants.access import Access, PlatformAccess
 from tenants.allowance import promise_turn
 from tenants.budget import lock, plain, tell_pages
-from tenants.limits import ANY_CLASS, ZERO, Measure, Strip, What, strip, too_much_shared
+from tenants.limits import ANY, ANY_CLASS, ZERO, Measure, Strip, What, strip, too_much_shared
 from tenants.models import Limit, LimitWish, PlatformRole, Share, Tenant
 from tenants.policy import Act, PlatformAct
 from tenants.sums import sums_of
@@ -70,8 +70,8 @@ def remove_limit(
     row = _row(tenant, what)
     if row is None:
         return
-    if what.measure is not Measure.DEVICES:
-        _not_ones_own(platform, tenant)
+    if what.measure is not Measure.DEVICES or (what != ANY and _row(tenant, ANY) is not None):
+        _not_ones_own(platform, tenant)  # without it there is no limit
     before = words(row.amount)
     row.delete()
     record(

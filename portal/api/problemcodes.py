@@ -46,7 +46,7 @@ SPOKEN: dict[str, tuple[int, str]] = {
     "GIVER_LIMIT_REACHED": (422, "It would go beyond a limit of whoever gave the grant."),
     "NOT_YOUR_REQUEST": (403, "Only its author can withdraw it."),
     "NOT_YOUR_APPROVAL": (403, "You gave no approval here that you could take back."),
-    "OWN_TENANT": (403, "An approver raises no limit of their own tenant; an owner asks for it."),
+    "OWN_TENANT": (403, "Nobody decides about their own tenant; somebody else does."),
     "APPROVAL_NOT_OPEN": (422, "It is decided already."),
 }
 

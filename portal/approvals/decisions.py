@@ -14,7 +14,7 @@ from portal.errors import Invalid, NotPermitted, Refused
 from portal.outbox import lines as outbox
 
 LONGEST_COMMENT = 2000
-FORBIDDEN = {Refusal.OWN_REQUEST, Refusal.NO_RIGHT}
+FORBIDDEN = {Refusal.OWN_REQUEST, Refusal.OWN_TENANT, Refusal.NO_RIGHT}
 
 
 @transaction.atomic
@@ -29,9 +29,10 @@ def decide(
 ) -> Approval:
     """Writes one person's decision and what it makes of the approval.
 
-    Raises `Invalid` (comment), `NotPermitted` (OWN_REQUEST, NOT_A_DECIDER) and `Refused` with the
-    codes of `rules.Refusal`; `Approval.DoesNotExist`. Two people deciding at once wait for each
-    other at the row, so the last needed yes is one of them and the work is promised once.
+    Raises `Invalid` (comment), `NotPermitted` (OWN_REQUEST, OWN_TENANT, NOT_A_DECIDER) and
+    `Refused` with the codes of `rules.Refusal`; `Approval.DoesNotExist`. Two people deciding at
+    once wait for each other at the row, so the last needed yes is one of them and the work is
+    promised once.
     """
     approval = Approval.objects.select_for_update().get(pk=approval_id)
     taken = seat(approval.case(), decider, now)

@@ -42,6 +42,8 @@ def waiting_for(decider: Decider) -> QuerySet[Approval]:
 
     A lent right that is used up already still lists here; the page then says so.
     """
+    mine = decider.rights.tenants
+    inside = [] if "admin" in decider.rights.platform else sorted(mine)
     said = Decision.objects.filter(approval=OuterRef("pk")).filter(
         Q(person=decider.person) | Q(holder=decider.person)
     )
@@ -49,6 +51,7 @@ def waiting_for(decider: Decider) -> QuerySet[Approval]:
     return (
         Approval.objects.filter(_decided_with([decider.rights, *lent]), state=State.OPEN)
         .exclude(Q(author=decider.person) | Q(coauthors__contains=[decider.person]))
+        .exclude(Q(tenant__in=inside) & ~_decided_with([Rights(tenants=mine)]))
         .filter(~Exists(said))
     )
 

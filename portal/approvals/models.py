@@ -109,6 +109,7 @@ class Approval(models.Model):
                 for one in self.decisions.all()
             ),
             coauthors=frozenset(self.coauthors),
+            tenant=self.tenant,
         )
 
     def content(self) -> list[Line]:

@@ -1,7 +1,8 @@
 """Who may decide an approval, and what decisions make of it. Pure; knows no database.
 
-Four rules hold whatever happens: the author never decides, nobody decides twice, a right counts
-once even when it was lent to somebody else, and one denial ends it.
+Five rules hold whatever happens: the author never decides, nobody decides twice, a right counts
+once even when it was lent to somebody else, nobody decides about their own tenant by a role on the
+platform (admins may, for there may be nobody else), and one denial ends it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Refusal(StrEnum):
 
     NOT_OPEN = "APPROVAL_NOT_OPEN"
     OWN_REQUEST = "OWN_REQUEST"
+    OWN_TENANT = "OWN_TENANT"
     DECIDED_BEFORE = "ALREADY_DECIDED"
     RIGHT_USED = "RIGHT_ALREADY_USED"
     NO_RIGHT = "NOT_A_DECIDER"
@@ -120,7 +122,9 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An approval as the rules see it. `coauthors` had a hand in what the author asks for."""
+    """An approval as the rules see it. `coauthors` had a hand in what the author asks for, and
+    `tenant` is the slug of the tenant that it is about, if it is about one.
+    """
 
     author: UUID
     by: DecidedBy
@@ -129,6 +133,7 @@ class Case:
     expires_at: datetime
     decided: tuple[Decided, ...] = ()
     coauthors: frozenset[UUID] = frozenset()
+    tenant: str = ""
 
     @property
     def own(self) -> frozenset[UUID]:
@@ -158,10 +163,20 @@ def holds(rights: Rights, by: DecidedBy) -> bool:
     )
 
 
+def about_their_own(rights: Rights, case: Case) -> bool:
+    """Whether it is about a tenant of theirs, so that a role on the platform decides nothing."""
+    return (
+        case.tenant in rights.tenants
+        and "admin" not in rights.platform
+        and not (case.by.tenant == case.tenant and rights.tenants[case.tenant] in case.by.roles)
+    )
+
+
 def seat(case: Case, decider: Decider, now: datetime) -> Seat | NoSeat:
     """Whether `decider` may decide now, and with whose right: their own before a lent one.
 
-    A right that an author lent does not count: nobody decides their own request by proxy.
+    A right that an author lent does not count, nor one of whoever belongs to the tenant that it is
+    about: nobody decides their own request by proxy.
     """
     if case.state != State.OPEN:
         return NoSeat(Refusal.NOT_OPEN, f"It is {case.state} already; nothing is left to decide.")
@@ -177,10 +192,14 @@ def seat(case: Case, decider: Decider, now: datetime) -> Seat | NoSeat:
     usable += sorted(
         person
         for person, rights in decider.lent.items()
-        if person not in {*case.own, decider.person} and holds(rights, case.by)
+        if person not in {*case.own, decider.person}
+        and holds(rights, case.by)
+        and not about_their_own(rights, case)
     )
     if not usable:
         return NoSeat(Refusal.NO_RIGHT, f"To decide this one must be {case.by.words}.")
+    if about_their_own(decider.rights, case):
+        return NoSeat(Refusal.OWN_TENANT, "It is about a tenant of yours; somebody else decides.")
     used = {one.holder for one in case.decided}
     free = [person for person in usable if person not in used]
     if not free:

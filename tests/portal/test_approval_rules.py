@@ -32,6 +32,8 @@ PEOPLE = [uuid5(UUID(int=0), name) for name in ("ann", "bo", "cy", "di", "ed")]
 ANN, BO, CY, DI, ED = PEOPLE
 APPROVER = Rights(platform=frozenset({"approver"}))
 NOBODY = Rights()
+INSIDE = {"tidewater": "viewer"}
+OF_TIDEWATER = Rights(platform=frozenset({"approver"}), tenants=INSIDE)
 BY = DecidedBy(platform=frozenset({"approver"}), tenant="tidewater", roles=frozenset({"owner"}))
 
 
@@ -111,6 +113,33 @@ BO_SAID_YES = (Decided(BO, BO, Verdict.APPROVE),)
             Refusal.RIGHT_USED,
             id="who lent a right that was used has none left",
         ),
+        *[
+            pytest.param(a_case(tenant="tidewater"), decider, wanted, id=words)
+            for words, decider, wanted in (
+                ("an approver about another tenant", Decider(BO, APPROVER), BO),
+                ("none about their own", Decider(BO, OF_TIDEWATER), Refusal.OWN_TENANT),
+                (
+                    "nor with a right that was lent",
+                    Decider(BO, Rights(tenants=INSIDE), {CY: APPROVER}),
+                    Refusal.OWN_TENANT,
+                ),
+                (
+                    "nor anybody with theirs",
+                    Decider(BO, NOBODY, {CY: OF_TIDEWATER}),
+                    Refusal.NO_RIGHT,
+                ),
+                (
+                    "an admin, for there may be nobody else",
+                    Decider(BO, Rights(frozenset({"approver", "admin"}), INSIDE)),
+                    BO,
+                ),
+                (
+                    "an owner where the tenant itself decides",
+                    Decider(BO, Rights(tenants={"tidewater": "owner"})),
+                    BO,
+                ),
+            )
+        ],
         pytest.param(
             a_case(state=State.VOID), Decider(BO, APPROVER), Refusal.NOT_OPEN, id="not once void"
         ),

@@ -112,6 +112,21 @@ def test_who_had_a_hand_in_it_sees_it_and_decides_as_little_as_the_author() -> N
 
 
 @pytest.mark.django_db
+def test_who_belongs_to_the_tenant_is_not_asked_about_it() -> None:
+    approval = an_approval()
+    insider = Rights(platform=APPROVER.platform, tenants={"tidewater": "viewer"})
+    assert not waiting_for(Decider(BO, insider)).exists()
+    asked: dict[str, Any] = {"approval_id": approval.pk, "verdict": Verdict.APPROVE, "comment": ""}
+    with pytest.raises(NotPermitted) as refused:
+        decide(decider=Decider(BO, insider), request_id="r", now=NOON, **asked)
+    assert refused.value.code == "OWN_TENANT"
+    elsewhere = Rights(platform=APPROVER.platform, tenants={"basalt": "owner"})
+    assert waiting_for(Decider(BO, elsewhere)).get() == approval
+    admin = Rights(platform=frozenset({"admin", "approver"}), tenants={"tidewater": "owner"})
+    assert waiting_for(Decider(BO, admin)).get() == approval
+
+
+@pytest.mark.django_db
 def test_a_change_voids_what_was_approved_so_far_and_the_same_content_does_not() -> None:
     approval = an_approval(needed=2)
     say(approval)

@@ -153,6 +153,12 @@ def test_nobody_who_decides_raises_the_limits_of_their_own_tenant(
     Limit.objects.create(tenant=tenant, measure="claims", amount=9, changed_at=NOON)
     with pytest.raises(NotPermitted):
         limit_setting.remove_limit(what=CLAIMS, **terms)
+    every = Limit.objects.create(
+        tenant=tenant, measure="devices", device_class=ANY.device_class, changed_at=NOON
+    )
+    with pytest.raises(NotPermitted):
+        limit_setting.remove_limit(what=GPU, **terms)  # any class would have no limit
+    every.delete()
     limit_setting.remove_limit(what=GPU, **terms)
 
 
