@@ -92,10 +92,14 @@ class Stage:
 
         A kubelet writes a Pod's status beside its other work: the first may come after an event.
         """
-        told = lambda: self.ground.pod("a")["status"].get("containerStatuses")  # noqa: E731
-        self.ground.wait("the kubelet's own words about Pod a", told)
+        self.begun()
         self.rest()
         self.looks[f"Pod a while {name}"] = [pod_status(self.ground.pod("a"))]
+
+    def begun(self) -> None:
+        """Waits until its kubelet has written of Pod a, which it does before it asks drivers."""
+        told = lambda: self.ground.pod("a")["status"].get("containerStatuses")  # noqa: E731
+        self.ground.wait("the kubelet's own words about Pod a", told)
 
     def container_ended(self) -> None:
         def ended() -> bool:
@@ -171,7 +175,7 @@ def deleted_while_hanging(at: Stage) -> None:
     at.machine.fault("prepare-fails", claims=at.claims(), message="", hang=True)
     at.claim()
     at.pod(claim="c")
-    at.ground.wait("bound", lambda: at.ground.pod("a")["spec"].get("nodeName"))
+    at.begun()  # a Pod that its kubelet has not begun is gone as soon as it is deleted
     at.rest()
     at.delete()
     time.sleep(1)

@@ -89,8 +89,15 @@ class Lane:
         """As it went when both stories were the same for the first time, else the last time."""
         parted: list[list[str]] = []
         while True:
-            real, simulated, found = self._play(situation)
-            if not found or len(parted) + 1 == PLAYED_AT_MOST:
+            last = len(parted) + 1 == PLAYED_AT_MOST
+            try:
+                real, simulated, found = self._play(situation)
+            except (AssertionError, pytest.fail.Exception) as error:
+                if last:
+                    raise
+                parted.append([str(error), *getattr(error, "__notes__", ())])
+                continue
+            if not found or last:
                 return Outcome(real, simulated, found, parted)
             parted.append(found)
 
@@ -125,7 +132,11 @@ class Lane:
 
     def _act(self, situation: Situation, act: Act) -> None:
         began = time.monotonic()
-        situation.script(act.stage)
+        try:
+            situation.script(act.stage)
+        except (AssertionError, pytest.fail.Exception) as error:
+            error.add_note(f"on {act.stage.machine.name}, {time.monotonic() - began:.1f} s in")
+            raise
         act.seconds = time.monotonic() - began
         act.stage.rest()
 
