@@ -63,7 +63,7 @@ PAUSABLE: Final = frozenset(
 
 def _draft(wave: Wave, seen: Observation, now: datetime) -> Decision:
     if wave.leave is Leave.ASKED:
-        return Decision("submitted for approval", move=Phase.IN_REVIEW)
+        return Decision("waits for its approvals", move=Phase.IN_REVIEW)
     if wave.leave is Leave.GIVEN:
         return Decision(wave.leave_words or "no approval is needed", move=Phase.APPROVED)
     return Decision(wave.leave_words or "a draft: nothing happens until it is submitted")

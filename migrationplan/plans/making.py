@@ -161,7 +161,8 @@ def submit(
     Plan.objects.filter(pk=wave.plan_id).update(run_by=access.user.person)
     wave.plan.run_by = access.user.person
     leave.ask(wave, access=access, reason=reason, snapshot=snapshot, request_id=request_id, now=now)
-    write_event(wave, "Submitted.", now=now, person=access.user.person)
+    words = f"Submitted: {reason.strip()}" if reason.strip() else "Submitted."
+    write_event(wave, words, now=now, person=access.user.person)
     told(wave.plan, "wave.submitted", access, request_id, now, wave=wave.position)
     wake(wave, now)
     return wave

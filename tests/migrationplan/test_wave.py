@@ -74,7 +74,7 @@ SOAKED: dict[str, Any] = {"phase": Phase.SOAKING, "since": NOW - timedelta(hours
         ),
         pytest.param(
             a_wave(Phase.DRAFT, leave=Leave.ASKED), saw(), Phase.IN_REVIEW, None, None,
-            "submitted for approval", id="a draft is submitted",
+            "waits for its approvals", id="a draft is submitted",
         ),
         pytest.param(
             a_wave(Phase.DRAFT), saw(), Phase.APPROVED, None, None, "no approval is needed",
