@@ -23,6 +23,8 @@ COPY static static
 # The doctor compares the cluster with these.
 COPY deploy/rbac deploy/rbac
 COPY deploy/policies deploy/policies
+# What to do about each code is shown in the product.
+COPY docs/runbooks docs/runbooks
 RUN SECRET_KEY=only-while-building PUBLIC_URL=https://localhost \
     /opt/berth/bin/python manage.py collectstatic --no-input --verbosity 0
 

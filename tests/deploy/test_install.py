@@ -17,6 +17,7 @@ import yaml
 
 from devices import cluster
 from devices.cluster.gateway import NotServed, Ref
+from devices.runbooks import runbooks
 from playground.building.go_tools import build_tool
 from playground.plane.controlplane import ControlPlane
 from tests.deploy.ground import policies, rights
@@ -265,6 +266,23 @@ def test_helm_installs_upgrades_and_removes_a_release_on_a_real_cluster(
     assert admin.get(Ref("Service", "berth-web", "berth-system")) is None
 
 
+def test_the_image_has_every_folder_that_the_product_reads():
+    """Beside its packages: `settings.BASE_DIR / "docs" / "runbooks"`, in whatever form."""
+    folder = re.compile(r'BASE_DIR\)?(?: /|,) "(\w+)"(?:(?: /|,) "(\w+)")?')
+    read = {
+        "/".join(filter(None, found))
+        for app in ("portal", "tenants", "devices", "migrationplan")
+        for file in (ROOT / app).rglob("*.py")
+        for found in folder.findall(file.read_text())
+    } - {"staticfiles", "deploy"}
+    read |= {"deploy/rbac", "deploy/policies"}  # whose name is an argument
+    assert {"docs/runbooks", "templates", "static"} <= read
+    copied = set(re.findall(r"^COPY (\S+) \1$", (ROOT / "Dockerfile").read_text(), re.MULTILINE))
+    let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().split() if line[0] == "!"}
+    assert read - copied == set()
+    assert read - let_in == set()
+
+
 @pytest.mark.long
 def test_what_the_dockerfile_copies_is_enough_to_start_every_process(tmp_path: Path):
     for source in re.findall(
@@ -296,8 +314,9 @@ def test_what_the_dockerfile_copies_is_enough_to_start_every_process(tmp_path: P
     assert "--once" in run("manage.py", "watchcluster", "--help")
     said = run(
         "-c",
-        "import portal.asgi\nfrom devices.doctor import deployed\n"
-        "print(len(deployed.accounts()), len(deployed.objects('policies')))",
+        "import portal.asgi\nfrom devices import runbooks\nfrom devices.doctor import deployed\n"
+        "print(len(deployed.accounts()), len(deployed.objects('policies')),"
+        " len(runbooks.runbooks()))",
     )
-    accounts, guarded = map(int, said.split())
-    assert accounts >= 6 and guarded >= 20
+    accounts, guarded, told = map(int, said.split())
+    assert accounts >= 6 and guarded >= 20 and told == len(runbooks())
