@@ -181,7 +181,10 @@ def _tell(row: Wave, decision: Decision, to: Phase, now: datetime) -> None:
     """One event, one audit line, and the bell: opened and ended as the phase says."""
     was = Phase(row.phase)
     code = decision.code.value if decision.code else ""
-    write_event(row, decision.why, now=now, phase=to.value, code=code)
+    asked = {row.wish_pause, row.wish_resume, row.wish_roll_back} - {""}
+    # Whoever asked for it said why, in a line of their own.
+    words = f"{to.value}, as asked" if decision.why in asked else decision.why
+    write_event(row, words, now=now, phase=to.value, code=code)
     for over_code in _over(was, row.code):
         over(over_code, subject(row), now=now)
     if (about := _about(row, decision, to)) is not None:

@@ -110,7 +110,7 @@ def test_a_wave_that_has_not_begun_is_changed_or_discarded(
     plan = a_plan(operator, THREE[2])
     address = f"/platform/plans/{plan.public_id}/waves/1/"
     shown = page(operator, address)
-    assert "Discard the wave" in shown and "Change it" in shown
+    assert "Discard the wave" in shown and "Change the wave" in shown
     assert "Roll back" not in shown and "rolling back" not in shown
     client = client_of(operator.user)
     assert client.post(address, {"act": "roll-back", "reason": "twice"}).status_code == 302
@@ -133,7 +133,7 @@ def test_the_news_of_a_wave_bring_what_can_be_decided_and_keep_what_was_chosen(
         return answer.content.decode()
 
     first = news()
-    assert "Discard the wave" in first and "Change it" in first
+    assert "Discard the wave" in first and "Change the wave" in first
     assert 'name="reason"' not in first, "what somebody writes is not sent anew"
     listed = re.search(r'name="listed" value="(\w+)"', first)
     assert listed, "the nodes to choose from come to a page that has none"
