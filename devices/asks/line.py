@@ -138,7 +138,7 @@ def touches(freeze: Freeze, claim: Claim, classes: set[str]) -> bool:
 
 def sentence(freeze: Freeze) -> str:
     """Who froze what, until when, and what that means for a request."""
-    until = f"until {freeze.until:%d %b %H:%M} UTC" if freeze.until else "until it is lifted"
+    until = f"until {freeze.until:%-d %b %H:%M} UTC" if freeze.until else "until it is lifted"
     return (
         f"{freeze.words.capitalize()} is frozen {until}: {freeze.reason}. "
         "It is sent by itself then, in the order of asking."

@@ -271,7 +271,7 @@ def check_revision(version: TemplateVersion, revision: int | None) -> None:
     if revision is None or revision == version.revision:
         return
     who = names_of([version.changed_by])[version.changed_by]
-    when = f"{version.changed_at:%d %b %H:%M} UTC" if version.changed_at else "meanwhile"
+    when = f"{version.changed_at:%-d %b %H:%M} UTC" if version.changed_at else "meanwhile"
     raise Outdated(
         f"{who} changed {version} at {when}, after you opened it; nothing of yours was saved yet.",
         changed_by=who,

@@ -172,7 +172,7 @@ def report(snapshot: Snapshot, record: Record, now: datetime) -> tuple[Criterion
         Criterion(
             "A rollback was drilled",
             _yes(True) if record.rolled_back else Met.UNKNOWN,
-            f"a stopped rollout was repaired and resumed {record.rolled_back:%d %b %Y %H:%M} UTC"
+            f"a stopped rollout was repaired and resumed {record.rolled_back:%-d %b %Y %H:%M} UTC"
             if record.rolled_back
             else "no rollout was stopped, repaired and resumed yet",
         ),
@@ -190,7 +190,7 @@ def _moved(record: Record, *, back: bool) -> Criterion:
     if one is None:
         return Criterion(name, Met.UNKNOWN, "none was seen since the ledger was opened")
     said = (
-        f"{one.frm} to {one.to} on {one.at:%d %b %Y %H:%M} UTC: {one.before} lines of devices "
+        f"{one.frm} to {one.to} on {one.at:%-d %b %Y %H:%M} UTC: {one.before} lines of devices "
         f"before, {one.after} after"
     )
     if not one.before:
@@ -277,5 +277,5 @@ def _window(record: Record, now: datetime) -> Criterion:
         differs = "something differs now" if record.looks else "nothing was compared yet"
         return Criterion(name, Met.NOT_MET if record.looks else Met.UNKNOWN, differs)
     lasted = now - record.equal_since
-    said = f"since {record.equal_since:%d %b %Y %H:%M} UTC, over {record.looks} looks"
+    said = f"since {record.equal_since:%-d %b %Y %H:%M} UTC, over {record.looks} looks"
     return Criterion(name, _yes(lasted >= WINDOW), said)

@@ -115,5 +115,5 @@ def steps_chart(
         '<polygon class="area" points="{},{} {} {},{}"/><polyline class="line" points="{}"/>{}{}'
         '<text x="{}" y="{}">{}</text><text x="{}" y="{}" text-anchor="end">{}</text></svg>',
         _WIDTH, _HEIGHT + 24, title, grid, _LEFT, ground, line, _WIDTH, ground, line, limit, stands,
-        _LEFT, _HEIGHT + 18, f"{since:%d %b %H:%M}", _WIDTH, _HEIGHT + 18, f"{until:%d %b %H:%M}",
+        _LEFT, _HEIGHT + 18, f"{since:%-d %b %H:%M}", _WIDTH, _HEIGHT + 18, f"{until:%-d %b %H:%M}",
     )  # fmt: skip

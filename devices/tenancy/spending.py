@@ -163,7 +163,7 @@ def capacity_effects(what: What) -> list[Effect]:
             "capacity",
             f"{name} in the cluster",
             "unknown" if amount is None else str(amount),
-            f"as of {offer.seen_at:%d %b %H:%M} UTC" if offer.seen_at else "",
+            f"as of {offer.seen_at:%-d %b %H:%M} UTC" if offer.seen_at else "",
         )
         for name, amount in known.items()
     ]

@@ -131,7 +131,7 @@ def make_plan(page: Page) -> None:
     page.get_by_label("Name", exact=True).fill("L40S to DRA")
     page.get_by_label("L40S nodes").check()
     page.get_by_label("Strategy").select_option("careful")
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("button", name="Make the plan").click()
     expect(page.get_by_role("heading", name="L40S to DRA")).to_be_visible()
 
 
