@@ -39,6 +39,7 @@ from devices.catalogue.classes import offers_for, search
 from devices.dra.features_table import Component
 from devices.dra.hardwarefacts import device_at, found_devices, pool_facts
 from portal.api.listpaging import list_page
+from portal.api.yesno import TrueOrFalse
 from portal.errors import Refused
 from portal.request_ids import request_id_of
 from tenants.api.base import PlatformView, TenantView
@@ -272,7 +273,7 @@ class Capabilities(Browsing):
 class SayIn(serializers.Serializer):
     """How a gate is set; null takes back what was said."""
 
-    on = serializers.BooleanField(allow_null=True)
+    on = TrueOrFalse(allow_null=True)
     note = serializers.CharField(max_length=LONGEST_NOTE, allow_blank=True, default="")
 
 

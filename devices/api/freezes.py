@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from devices.models import Freeze
 from devices.tenancy.freezes import LONGEST_REASON, LONGEST_TARGET, freeze, frozen_for, lift
 from portal.api.idempotency import once
+from portal.api.yesno import TrueOrFalse
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, PlatformView, TenantView
 from tenants.models import ApiToken
@@ -29,7 +30,7 @@ class FreezeIn(serializers.Serializer):
     scope = serializers.ChoiceField(choices=Freeze.Scope.choices)
     target = serializers.CharField(max_length=LONGEST_TARGET, allow_blank=True, default="")
     path = serializers.ChoiceField(choices=Freeze.Path.choices, allow_blank=True, default="")
-    strict = serializers.BooleanField(default=False)
+    strict = TrueOrFalse(default=False)
     reason = serializers.CharField(max_length=LONGEST_REASON)
     until = serializers.DateTimeField(allow_null=True, default=None)
 

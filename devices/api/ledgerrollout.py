@@ -21,6 +21,7 @@ from devices.ledger.objectives import LONGEST, set_objectives
 from devices.ledger.promotion import record_of
 from devices.ledger.rollouts import LONGEST_WHY, act, start
 from devices.models import DriverRights, LedgerPolicy, LedgerRollout, LedgerRolloutMove
+from portal.api.yesno import TrueOrFalse
 from portal.request_ids import request_id_of
 from tenants.api.base import PAGED, PlatformView
 from tenants.models import ApiToken
@@ -95,7 +96,7 @@ class ObjectivesIn(serializers.Serializer):
 class LedgerPolicyIn(serializers.Serializer):
     """Whether every Pod waits while a ledger cannot be relied on."""
 
-    closes = serializers.BooleanField()
+    closes = TrueOrFalse()
 
 
 class LedgerClosedOut(serializers.Serializer):

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from devices.asks.savedviews import Viewer, forget_view, save_view, visible
 from devices.models import SavedView
 from portal.api.idempotency import once
+from portal.api.yesno import TrueOrFalse
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, CallerView, PlatformView, TenantView
 from tenants.models import ApiToken
@@ -32,8 +33,8 @@ class ViewIn(serializers.Serializer):
 
     name = serializers.CharField()
     query = serializers.DictField(child=serializers.CharField(allow_blank=True))
-    shared = serializers.BooleanField(default=False)
-    opens_first = serializers.BooleanField(
+    shared = TrueOrFalse(default=False)
+    opens_first = TrueOrFalse(
         default=False, help_text="The portal shows it where nothing is asked for."
     )
 

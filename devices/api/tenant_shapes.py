@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from devices.models import Closure
 from devices.tenancy.closures import LONGEST_REASON
+from portal.api.yesno import TrueOrFalse
 from tenants.founding import LONGEST_NAME
 from tenants.models import Tenant, TenantNamespace
 
@@ -41,7 +42,7 @@ class NamespaceIn(serializers.Serializer):
     """A namespace for a tenant: a new one, or one that the cluster has already."""
 
     name = serializers.CharField(max_length=63)
-    adopt = serializers.BooleanField(default=False)
+    adopt = TrueOrFalse(default=False)
 
 
 class PlaceOut(serializers.ModelSerializer[TenantNamespace]):

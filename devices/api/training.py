@@ -17,6 +17,7 @@ from devices.asks.stagehistory import question_from
 from devices.asks.training import ClaimAccount, claim_account, useful_time
 from devices.dra.training import Kind, Sums
 from devices.models import Claim
+from portal.api.yesno import TrueOrFalse
 from portal.errors import Invalid
 from tenants.api.base import KEY, PlatformView, TenantView
 from tenants.models import ApiToken, User
@@ -41,7 +42,7 @@ class SignalIn(serializers.Serializer):
     pod = serializers.CharField(max_length=253, required=False, default="")
     run = serializers.CharField(max_length=120, required=False, default="", allow_blank=True)
     seconds = serializers.FloatField(required=False, default=None, allow_null=True, min_value=0)
-    ok = serializers.BooleanField(required=False, default=True)
+    ok = TrueOrFalse(required=False, default=True)
     step = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=0)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from devices.routing.translating import translated
 from devices.translation.findings import Kind
 from devices.translation.translate import LONGEST
 from portal.api.operations import rehearses
+from portal.api.yesno import TrueOrFalse
 from portal.request_ids import request_id_of
 from tenants.api.base import TenantView
 from tenants.models import ApiToken
@@ -33,7 +34,7 @@ class TranslationIn(serializers.Serializer):
     text = serializers.CharField(max_length=LONGEST, trim_whitespace=False)
     claim = serializers.CharField(max_length=12, allow_blank=True, default="")
     namespace = serializers.CharField(max_length=63, allow_blank=True, default="")
-    prove = serializers.BooleanField(default=False)
+    prove = TrueOrFalse(default=False)
 
 
 class TranslationFindingOut(serializers.Serializer):

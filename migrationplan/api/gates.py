@@ -23,6 +23,7 @@ from migrationplan.gating.definitions import (
 from migrationplan.measures import Measure
 from migrationplan.models import Gate, Reading
 from portal.api.idempotency import once
+from portal.api.yesno import TrueOrFalse
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, PlatformView
 from tenants.models import ApiToken
@@ -63,7 +64,7 @@ class GateIn(serializers.Serializer):
     least = serializers.IntegerField(required=False, max_value=2000)
     limit = serializers.FloatField(required=False)
     patience = serializers.DurationField(required=False)
-    trial = serializers.BooleanField(required=False)
+    trial = TrueOrFalse(required=False)
     url = serializers.CharField(required=False, max_length=500, allow_blank=True)
     query = serializers.CharField(required=False, allow_blank=True)
 

@@ -13,6 +13,7 @@ from migrationplan.models.plan import windows_from
 from migrationplan.phases import Audience, OnFailure
 from migrationplan.plans.wishes import WaveWish, wish_from_json
 from migrationplan.steps import Direction
+from portal.api.yesno import TrueOrFalse
 
 
 class WindowShape(serializers.Serializer):
@@ -45,7 +46,7 @@ class WaveIn(serializers.Serializer):
     on_failure = serializers.ChoiceField(
         choices=[one.value for one in OnFailure], default=OnFailure.PAUSE.value
     )
-    evict_retryable = serializers.BooleanField(default=False)
+    evict_retryable = TrueOrFalse(default=False)
     approvals_needed = serializers.IntegerField(min_value=0, max_value=5, default=1)
     rehearsed_days = serializers.IntegerField(min_value=0, max_value=365, default=0)
     gates = serializers.ListField(child=serializers.SlugField(), default=list)

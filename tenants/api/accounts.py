@@ -13,6 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from portal.api.yesno import TrueOrFalse
 from portal.request_ids import request_id_of
 from tenants.api.base import PAGED, PlatformView
 from tenants.localaccounts import (
@@ -59,7 +60,7 @@ class PersonIn(serializers.Serializer):
 class ActiveIn(serializers.Serializer):
     """Whether somebody may sign in."""
 
-    active = serializers.BooleanField()
+    active = TrueOrFalse()
 
 
 class LinkOut(serializers.Serializer):

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from portal.alerts.models import MEDIA, SEVERITIES, Alert, Channel, Delivery, Route, Silence
 from portal.alerts.rules import Match, Severity
+from portal.api.yesno import TrueOrFalse
 
 
 class AlertOut(serializers.ModelSerializer[Alert]):
@@ -129,7 +130,7 @@ class AlertRouteIn(MatchIn):
     after_minutes = serializers.IntegerField(
         required=False, default=None, allow_null=True, min_value=1, max_value=LONGEST_MINUTES
     )
-    tells_end = serializers.BooleanField(default=True)
+    tells_end = TrueOrFalse(default=True)
 
 
 class AlertRouteOut(serializers.ModelSerializer[Route]):

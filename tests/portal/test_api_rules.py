@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.urls import get_resolver
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from rest_framework.serializers import BooleanField, Serializer, ValidationError
 
 from devices.asks.verdict import GOALS, Verdict, waited
 from devices.dra.lifecycle import State
@@ -15,6 +18,7 @@ from portal.api.confirming import confirmation, confirmed
 from portal.api.examples import example_of
 from portal.api.fields import only
 from portal.api.standing import difference
+from portal.api.yesno import TrueOrFalse
 from portal.errors import Invalid
 
 CLAIM = {"id": "a", "state": "held", "devices": [{"node": "n1", "pool": "p"}], "explanation": None}
@@ -135,3 +139,28 @@ def test_a_confirmation_is_for_one_request() -> None:
     assert not confirmed(given, "token b POST x")
     assert not confirmed(f"{given}x", "token a POST x")
     assert not confirmed("", "token a POST x")
+
+
+def shapes(kind: type[Serializer]) -> Iterator[type[Serializer]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from shapes(below)
+
+
+def test_every_body_takes_true_and_false_and_nothing_like_it() -> None:
+    assert get_resolver().url_patterns  # so that every shape is known
+    lenient = [
+        f"{shape.__module__}.{shape.__name__}.{name}"
+        for shape in set(shapes(Serializer))
+        if shape.__name__.endswith("In")
+        for name, field in shape._declared_fields.items()
+        if isinstance(field, BooleanField) and not isinstance(field, TrueOrFalse)
+    ]
+    assert lenient == [], "portal.api.yesno.TrueOrFalse"
+
+
+@pytest.mark.parametrize("other", [0, 1, "true", "no", "", [], 0.0])
+def test_what_is_only_like_true_or_false_is_refused(other: object) -> None:
+    with pytest.raises(ValidationError):
+        TrueOrFalse().run_validation(other)
+    assert TrueOrFalse().run_validation(False) is False
