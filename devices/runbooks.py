@@ -75,7 +75,12 @@ def words_of(code: str) -> Verdict:
 
 def address_of(code: str) -> str:
     """The page about a code; empty where there is none."""
-    return reverse("code", args=[code]) if code in runbooks() else ""
+    return _addresses().get(code, "")
+
+
+@cache
+def _addresses() -> Mapping[str, str]:
+    return {code: reverse("code", args=[code]) for code in runbooks()}
 
 
 @cache

@@ -46,4 +46,4 @@ def asked_for(request: Request, access: Viewer, rows: ClaimQuerySet) -> tuple[Cl
     search = search_from(given, state=ALL)
     notes = isinstance(access, Access)
     fitting = found(search, rows, me=access.user.person, now=timezone.now(), notes=notes)
-    return fitting.whole(), search.order
+    return fitting.listed(), search.order

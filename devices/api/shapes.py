@@ -13,6 +13,7 @@ from devices.asks.tries import tries_of
 from devices.authoring.succession import successions
 from devices.models import Claim, ClaimEvent
 from devices.runbooks import address_of
+from portal.api.quick import QuickOut
 
 #: Lines of its history that a claim comes with.
 NEWEST = 50
@@ -45,7 +46,7 @@ class ClaimIn(serializers.Serializer):
     )
 
 
-class PlacedOut(serializers.Serializer):
+class PlacedOut(QuickOut, serializers.Serializer):
     """A device that a claim holds."""
 
     claim = serializers.CharField()
@@ -56,7 +57,7 @@ class PlacedOut(serializers.Serializer):
     node = serializers.CharField(help_text="Empty where the device is not tied to one node.")
 
 
-class PodOut(serializers.Serializer):
+class PodOut(QuickOut, serializers.Serializer):
     """A Pod that uses a claim."""
 
     name = serializers.CharField()
@@ -66,7 +67,7 @@ class PodOut(serializers.Serializer):
     message = serializers.CharField()
 
 
-class ClaimOut(serializers.ModelSerializer[Claim]):
+class ClaimOut(QuickOut, serializers.ModelSerializer[Claim]):
     """An ask and where it stands."""
 
     id = serializers.CharField(source="public_id")
@@ -170,7 +171,7 @@ class ClaimDetailOut(ClaimOut):
         return dict(SuccessionOut(told).data) if told else None
 
 
-class OfferOut(serializers.Serializer):
+class OfferOut(QuickOut, serializers.Serializer):
     """A device class with its figures; a figure that nobody knows is null."""
 
     name = serializers.CharField()

@@ -146,7 +146,7 @@ class Offers(TenantView):
     def get(self, request: Request, slug: str) -> Response:
         """Device classes with their figures, as old as `seen_at` says."""
         tenant = self.access(slug).tenant
-        offers = offers_for(search_of(request.query_params), tenant=tenant)
+        offers = offers_for(search_of(request.query_params), tenant=tenant, counts_only=True)
         return Response(OfferOut(offers, many=True).data)
 
 

@@ -34,7 +34,7 @@ def changes(tenant: Tenant, since: str) -> Changes:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text")
         (seen,) = cursor.fetchone()
-    rows: Any = Claim.objects.of(tenant).whole().order_by("pk")
+    rows: Any = Claim.objects.of(tenant).listed().order_by("pk")
     old = int(since) if since.isascii() and since.isdecimal() and len(since) < 20 else -1
     whole = not 0 <= int(seen) - old < OLDEST or old < 0
     if whole:

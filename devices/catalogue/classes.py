@@ -104,10 +104,13 @@ class Offered:
         return self.counts.get("total") or plugin.get("allocatable") or self.counts.get("total")
 
 
-def offers_for(query: str = "", *, tenant: Tenant | None = None) -> list[Offered]:
+def offers_for(
+    query: str = "", *, tenant: Tenant | None = None, counts_only: bool = False
+) -> list[Offered]:
     """Every class, those open to the tenant first, then by display name; `query` keeps those with
     devices that fit it. With a `tenant`, only the templates that it sees lead there; without one,
-    each says which tenants may use it.
+    each says which tenants may use it. With `counts_only` usual waits, rates, freezes and stages
+    are left out, and the queries that they take.
     """
     now = timezone.now()
     words = {row.device_class: row for row in ClassWords.objects.all()}
@@ -116,8 +119,10 @@ def offers_for(query: str = "", *, tenant: Tenant | None = None) -> list[Offered
     for version in versions:
         for device_class in version.read().device_classes:
             leads.setdefault(device_class, []).append(version)
-    usual, rates, frozen = usual_waits(now), rates_by_class(now), _frozen(tenant, now)
-    features = by_gate(served().features)
+    usual = {} if counts_only else usual_waits(now)
+    rates = {} if counts_only else rates_by_class(now)
+    frozen = {} if counts_only else _frozen(tenant, now)
+    features = {} if counts_only else by_gate(served().features)
     budget = None if tenant is None else budget_of(tenant, now)
     users = _users() if tenant is None else {}
     rows = list(Offer.objects.all())

@@ -12,11 +12,11 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.utils.urls import replace_query_param
 
-from portal.api.operations import Operation
+from portal.api.operations import SAFE, Operation
 from portal.api.paging import CursorPaging
 from portal.errors import Invalid, NotPermitted
 from portal.keyset import Order, cut, cut_list
-from tenants.access import Access, PlatformAccess, platform_access, tenant_for
+from tenants.access import Access, PlatformAccess, platform_access, tenant_for, tenant_through
 from tenants.models import ApiToken
 
 Rows = TypeVar("Rows", bound=QuerySet[Any])
@@ -129,7 +129,10 @@ class TenantView(CallerView):
         token = self.token()
         if token is not None and (token.tenant is None or token.tenant.slug != slug):
             raise Http404
-        access = tenant_for(self.request.user, slug)
+        if token is not None and self.request.method in SAFE:
+            access = tenant_through(token, slug)
+        else:
+            access = tenant_for(self.request.user, slug)
         return access.narrowed(self.demand(scope))
 
 
