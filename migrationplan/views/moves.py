@@ -126,7 +126,7 @@ def lane(row: Move) -> list[Stage]:
     began: dict[str, datetime] = {}
     for event in row.events.all():
         if event.direction == row.direction:
-            began[event.step] = event.at
+            began.setdefault(event.step, event.at)
     way = WAYS[Direction(row.direction)]
     here = way.index(Step(row.step)) if row.step in way else -1
     stages = []
@@ -134,5 +134,7 @@ def lane(row: Move) -> list[Stage]:
         state = "done" if index < here or row.step == Step.DONE else "todo"
         if index == here and row.step != Step.DONE:
             state = "fail" if row.called else "here"
+        elif row.cancelled and step.value not in began:
+            state = "spared"
         stages.append(Stage(step, WORDS[step], state, began.get(step.value)))
     return stages

@@ -109,6 +109,7 @@ STATUSES: dict[str, Status] = {
     "done": Status(Tone.OK, "ok", "Done"),
     "here": Status(Tone.RUN, "run", "Under way"),
     "todo": Status(Tone.NONE, "none", "To come"),
+    "spared": Status(Tone.NONE, "none", "Not needed", "It was given up before it came to this."),
     "pass": Status(Tone.OK, "ok", "Pass"),
     "fail": Status(Tone.FAIL, "fail", "Fail"),
     "inconclusive": Status(

@@ -23,6 +23,7 @@ from devices.models import NodePool
 from migrationplan.models import Move, MoveEvent
 from migrationplan.moving import moves, reconcile
 from migrationplan.steps import Direction
+from migrationplan.views.moves import lane
 from playground.fleet.fleet import Fleet
 from playground.plane.controlplane import ControlPlane
 from portal.alerts.models import Alert
@@ -203,6 +204,8 @@ def test_given_up_while_it_waits_the_node_is_as_it_was(story: Story, fleet: Flee
     moves.turn_back(move, access=story.by, request_id="r", now=timezone.now())
     story.run(move, ended)
     assert move.cancelled and story.owner(name) == "plugin"
+    untouched = [one.step for one in lane(move) if one.state == "spared"]
+    assert len(untouched) == 5, "what was never begun is not called done"
     assert PLUGIN_SWITCH in story.node(name)["metadata"]["labels"]
     assert not any(
         one["key"] == QUIESCING_TAINT for one in story.node(name)["spec"].get("taints", ())
