@@ -49,7 +49,9 @@ def invite(
     """Makes an invitation for one person. Raises `NotPermitted`, `Invalid` (role, note, lasts)."""
     access.require(Act.MANAGE_MEMBERS)
     wrong = {}
-    if role not in ROLES:
+    if access.tenant.state != Tenant.State.ACTIVE:  # such an invitation could never be accepted
+        wrong["role"] = f"{access.tenant.name} is being closed; nobody new comes in."
+    elif role not in ROLES:
         wrong["role"] = f"Choose from {', '.join(ROLES)}."
     if not note.strip():
         wrong["note"] = "Say for whom it is, so that you can take back the right one."

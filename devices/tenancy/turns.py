@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
+from django.db import transaction
 from django.db.models import Q
 
 from devices.cluster.gateway import ClusterError, Gateway, Ref
@@ -23,6 +24,7 @@ from devices.models.standing import LEASE
 from devices.tenancy import closing
 from devices.tenancy.namespaces import explicit_names, specs_of
 from devices.tenancy.places import agree, take_off
+from portal.audit.record import record_observed
 from portal.outbox import lines as outbox
 from tenants.allowance import TURN_TENANT
 from tenants.models import Tenant
@@ -68,16 +70,26 @@ def turn(slug: str, *, gateway: Gateway, now: datetime) -> bool:
 def turn_policy(*, gateway: Gateway, now: datetime) -> bool:
     """Keeps the policies' parameter: the extended-resource names that lead to devices.
 
-    So too what must not change while driver changes are frozen. Returns False where the mirror does
-    not know the classes yet: an empty list would open every name.
+    So too what must not change while driver changes are frozen. Whenever it is written the audit
+    says what differed: Berth's own changes of it are as rare as those of classes and freezes.
+    Returns False where the mirror does not know the classes yet: an empty list would open every
+    name.
     """
     explicit = explicit_names()
     if explicit is None:
         return False
     wanted = policy_config(explicit, locks_of(now))
     found = gateway.get(Ref("ConfigMap", POLICY_CONFIG_MAP, SYSTEM_NAMESPACE))
-    if differences(wanted, found):
-        gateway.apply(wanted, manager=Manager.TENANT, force=True)
+    if seen := differences(wanted, found):
+        written = gateway.apply(wanted, manager=Manager.TENANT, force=True)["metadata"]
+        with transaction.atomic():
+            record_observed(
+                action="cluster.parameter_written",
+                subject=f"ConfigMap {SYSTEM_NAMESPACE}/{POLICY_CONFIG_MAP}",
+                origin=f"{written['uid']}/{written['resourceVersion']}/written",
+                at=now,
+                facts={"seen": list(seen)},
+            )
     return True
 
 

@@ -350,8 +350,12 @@ def test_the_policies_parameter_is_kept(gateway: Gateway) -> None:
     gateway.apply(system, manager="test-namespaces")
     ref = Ref("ConfigMap", "berth-policy", "berth-system")
     assert turns.turn_policy(gateway=gateway, now=NOON)
+    assert turns.turn_policy(gateway=gateway, now=NOON)
     gateway.merge(ref, {"data": {"extended-resources": ""}})
     assert turns.turn_policy(gateway=gateway, now=NOON)
+    told = AuditLine.objects.filter(action="cluster.parameter_written").order_by("pk")
+    assert [line.facts["seen"] for line in told][-1] == ["extended-resources differs"]
+    assert len(told) <= 2, "written where it differs, and told each time"
     found = gateway.get(ref)
     assert found is not None and found["data"] == {
         "extended-resources": "example.com/gpu",

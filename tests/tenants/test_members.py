@@ -116,6 +116,14 @@ def test_a_senseless_invitation(changed: dict[str, Any], field: str) -> None:
     assert set(refused.value.fields) == {field}
 
 
+def test_nobody_is_invited_to_a_tenant_that_is_being_closed() -> None:
+    access = make_access("rosa", "owner")
+    access.tenant.state = Tenant.State.CLOSING
+    with pytest.raises(Invalid, match="Nobody was invited") as refused:
+        an_invitation(access)
+    assert "being closed" in refused.value.fields["role"]
+
+
 def test_who_is_a_member_needs_no_invitation() -> None:
     access = make_access("rosa", "owner")
     made = an_invitation(access)
