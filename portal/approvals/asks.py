@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.db import transaction
 
-from portal import news
 from portal.approvals.models import Approval
 from portal.approvals.rules import DecidedBy, Effect, Line, State, digest
 from portal.audit.record import record
@@ -107,7 +106,6 @@ def ask(
         tenant=tenant,
         facts={"about": subject, "kind": kind, "digest": approval.digest, "needed": needed},
     )
-    tell(approval)
     return approval
 
 
@@ -184,10 +182,3 @@ def end(
         tenant=approval.tenant,
         facts={"about": approval.subject, "digest": approval.digest, "why": why},
     )
-    tell(approval)
-
-
-def tell(approval: Approval) -> None:
-    """News for open pages, once the transaction is through."""
-    topics = ["approvals", f"approval-{approval.pk}"]
-    transaction.on_commit(lambda: news.publish(topics), robust=True)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from portal.approvals.asks import end, tell
+from portal.approvals.asks import end
 from portal.approvals.models import Approval, Decision
 from portal.approvals.rules import Decider, NoSeat, Refusal, State, Verdict, outcome, seat
 from portal.audit.record import record
@@ -70,9 +70,7 @@ def decide(
         tenant=approval.tenant,
         facts={"about": approval.subject, "verdict": verdict, "comment": said, **lent},
     )
-    if state == State.OPEN:
-        tell(approval)
-    else:
+    if state != State.OPEN:
         why = "Enough people approved." if state == State.APPROVED else "Somebody sent it back."
         end(approval, state, why, request_id, now, decider.person)
     return approval
