@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404
@@ -35,6 +35,13 @@ CODES: dict[type[Exception], tuple[str, int]] = {
     exceptions.Throttled: ("TOO_MANY_REQUESTS", HTTPStatus.TOO_MANY_REQUESTS),
 }
 
+_TITLES: Final = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}
+
+
+def title_of(status: int) -> str:
+    """What the status is called; the same on every Python, of which 3.13 names two anew."""
+    return _TITLES.get(status) or HTTPStatus(status).phrase
+
 
 def problem(
     code: str,
@@ -49,7 +56,7 @@ def problem(
     metrics.API_PROBLEMS.labels(code).inc()
     body = {
         "type": TYPE_PREFIX + code.lower().replace("_", "-"),
-        "title": HTTPStatus(status).phrase,
+        "title": title_of(status),
         "status": int(status),
         "detail": detail,
         "code": code,

@@ -5,7 +5,6 @@ example of all that goes in and comes out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
@@ -14,7 +13,7 @@ from portal.api.endings import Ending
 from portal.api.examples import example_of
 from portal.api.paging import CursorPaging
 from portal.api.problemcodes import codes_by_status
-from portal.api.problems import MEDIA_TYPE, TYPE_PREFIX
+from portal.api.problems import MEDIA_TYPE, TYPE_PREFIX, title_of
 
 METHODS = ("get", "post", "put", "patch", "delete")
 #: Parameters and headers that the ground handles, so that no operation describes them itself.
@@ -144,7 +143,7 @@ def document_ground(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 def _problem(status: int) -> dict[str, Any]:
     codes = codes_by_status()[status]
-    phrase = HTTPStatus(status).phrase
+    phrase = title_of(status)
     body = {
         "type": "object",
         "allOf": [{"$ref": "#/components/schemas/Problem"}],
