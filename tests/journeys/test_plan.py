@@ -19,6 +19,7 @@ from tests.journeys.test_first_device import SOON, until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.browser]
 
+CLASS = "l40s-48gb"
 PLUGIN, PLUGIN_LABEL = "helios.example/l40s", "helios.example/gpu.plugin"
 #: A node that goes back first has to be without its driver's Pods and slices.
 BACK_WITHIN = 240_000
@@ -64,6 +65,10 @@ def test_a_wave_is_agreed_to_begins_and_is_rolled_back(demo: Demo, sign_in: Sign
     until(lambda: offered(demo, node) == "4")
     log = operator.get_by_role("region", name="Log")
     expect(log).to_contain_text("The canary was enough for today")
+    # New work goes the old way until somebody says that it need not.
+    operator.goto("/platform/routes/")
+    operator.get_by_role("button", name=f"End the route of {CLASS}").click()
+    expect(operator.get_by_text("Nothing is set any more").first).to_be_visible()
 
 
 def open_plan(page: Page) -> None:

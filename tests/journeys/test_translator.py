@@ -116,6 +116,6 @@ def test_new_work_is_sent_another_way_and_an_open_page_follows(sign_in: SignIn) 
     expect(tenant.locator("#panel-pod")).to_contain_text(RESOURCE, timeout=SOON)
     tenant.go_back()
 
-    operator.get_by_role("button", name="End the route").click()
+    operator.get_by_role("button", name="End the route of a100-mig-1g").click()
     expect(operator.get_by_text("Nothing is set any more")).to_be_visible()
     expect(pod).to_contain_text("resourceClaimTemplateName", timeout=SOON)
