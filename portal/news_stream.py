@@ -132,11 +132,14 @@ class Fanout:
         except (RedisError, OSError) as error:
             log.warning("news are cut off: %s", error)
         finally:
+            # All at once, before anything is waited for: a page that comes while the connection is
+            # closed starts a listener of its own, and is not cut off with those before it.
             judging.cancel()
             self.subscribed.clear()
-            await client.aclose()
+            self.listening = None
             for reader in list(self.readers):
                 reader.offer(None)
+            await client.aclose()
 
     def _hand_on(self, number: bytes, fields: dict[bytes, bytes]) -> None:
         self.last = number.decode()

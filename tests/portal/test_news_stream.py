@@ -92,6 +92,41 @@ def test_a_page_that_comes_back_hears_what_it_missed_and_nothing_twice() -> None
     run(story)
 
 
+def test_a_page_that_comes_while_the_last_one_is_cleared_away_is_not_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client_of = news_stream._client
+
+    def slowly_closed() -> Any:
+        client = client_of()
+        close = client.aclose
+
+        async def aclose() -> None:
+            await asyncio.sleep(1)
+            await close()
+
+        client.aclose = aclose
+        return client
+
+    async def story() -> None:
+        page = stream("tidewater")
+        await hear(page, "ready")
+        monkeypatch.setattr(news_stream, "_client", client_of)
+        await page.aclose()
+        await publish("nobody-hears-it")
+        while news_stream.FANOUT.subscribed.is_set():
+            await asyncio.sleep(0.01)
+        back = stream("tidewater")
+        await hear(back, "ready")
+        await asyncio.sleep(1.2)
+        await publish("claims")
+        assert names(await hear(back, "claims")) == ["claims"]
+        await back.aclose()
+
+    monkeypatch.setattr(news_stream, "_client", slowly_closed)
+    run(story)
+
+
 def test_only_the_last_topic_of_a_message_is_a_place_to_resume_from() -> None:
     async def story() -> None:
         page = stream("tidewater")
