@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
-from zlib import crc32
 
 from django import forms
 
@@ -29,6 +28,7 @@ from devices.dra.templates import (
 from devices.dra.templates.content import in_unit
 from portal.ui.forms import AmountInput, Card, RadioCards, Stepper
 from portal.ui.forms import Switch as SwitchInput
+from portal.ui.htmx import mark_of
 
 PARAMETER: Final = "p-"
 """Prefix of a parameter's field, so that no template can shadow `name` or `namespace`."""
@@ -110,7 +110,7 @@ class QuestionForm(forms.Form):
             (one.name, [option.value for option in one.options], one.bounds, one.required)
             for one, _, _ in self._found
         ]
-        return f"{crc32(repr(form).encode()):08x}"
+        return mark_of(form)
 
     @property
     def redrawn(self) -> bool:

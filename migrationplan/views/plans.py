@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
-from zlib import crc32
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -32,7 +31,7 @@ from portal.approvals.rules import State as ApprovalState
 from portal.errors import Invalid, NotPermitted, Outdated, Refused
 from portal.request_ids import request_id_of
 from portal.ui.forms import blame
-from portal.ui.htmx import wants_partial
+from portal.ui.htmx import mark_of, wants_partial
 from tenants.access import PlatformAccess, platform_access
 from tenants.people import names_of
 from tenants.policy import PlatformAct
@@ -180,7 +179,7 @@ def _of_wave(request: HttpRequest, wave: Any, access: PlatformAccess) -> dict[st
 def _listed(rows: Sequence[WaveNode], phase: Phase) -> str:
     """What an open page sends back, to be sent the nodes to choose from only when they changed."""
     listed = [(one.node, one.stand, one.skipped) for one in rows]
-    return f"{crc32(repr((listed, phase in making.ENDED)).encode()):08x}"
+    return mark_of((listed, phase in making.ENDED))
 
 
 def _soak(wave: Wave) -> dict[str, Any] | None:

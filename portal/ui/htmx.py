@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from zlib import crc32
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -24,6 +25,13 @@ def wants_partial(request: HttpRequest) -> bool:
         and headers.get("HX-Boosted") != "true"
         and headers.get("HX-History-Restore-Request") != "true"
     )
+
+
+def mark_of(drawn: object) -> str:
+    """A short mark of what is drawn, by its `repr`. A page sends it back, and is sent that part
+    anew only where the mark is another one, so that nobody's choice or half a word is lost.
+    """
+    return f"{crc32(repr(drawn).encode()):08x}"
 
 
 class FragmentMiddleware:
