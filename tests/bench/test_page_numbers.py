@@ -30,7 +30,7 @@ __all__ = ["demo"]
 pytestmark = [pytest.mark.bench, pytest.mark.cluster]
 
 EVENTS_A_SECOND = int(os.environ.get("BERTH_BENCH_EVENTS", "200"))
-SAMPLES = int(os.environ.get("BERTH_BENCH_SAMPLES", "60"))
+SAMPLES = int(os.environ.get("BERTH_BENCH_SAMPLES", "300"))
 WRITERS = 4
 NAMESPACE = "tidewater-eval"
 RESULTS = Path(__file__).parents[2] / "bench-results" / "page.json"
