@@ -47,15 +47,6 @@ class DeviceState:
     hardware: str = ""
 
 
-class Overall(StrEnum):
-    """A claim's devices taken together."""
-
-    READY = "ready"
-    DEGRADED = "degraded"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-
-
 def device_states(claim: Claim) -> tuple[DeviceState, ...]:
     """Each allocated device of a claim, in the order of its results; empty where none is."""
     if claim.allocation is None:
@@ -71,16 +62,6 @@ def device_states(claim: Claim) -> tuple[DeviceState, ...]:
         _state(result, said.get((*result.key, result.share_id)))
         for result in claim.allocation.results
     )
-
-
-def overall(states: tuple[DeviceState, ...]) -> Overall:
-    """READY where every device is, FAILED where every one failed, DEGRADED where some did."""
-    failed = sum(state.health is Health.FAILED for state in states)
-    if failed:
-        return Overall.FAILED if failed == len(states) else Overall.DEGRADED
-    if states and all(state.health is Health.READY for state in states):
-        return Overall.READY
-    return Overall.UNKNOWN
 
 
 def _state(result: Result, entry: Mapping[str, Any] | None) -> DeviceState:

@@ -40,11 +40,6 @@ class Account:
         return total((line for line in self.lines if line.rule in DEVICES), contained=True)
 
     @property
-    def by_pods(self) -> Quantity | None:
-        """What Pods are charged for themselves."""
-        return total(line for line in self.lines if line.rule not in DEVICES)
-
-    @property
     def free(self) -> Quantity | None:
         """Negative where the node is overcommitted; None where it cannot be known."""
         charged = self.charged

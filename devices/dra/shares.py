@@ -28,10 +28,6 @@ class Shared:
         """Negative where more was given than there is."""
         return self.total - self.taken
 
-    def others_than(self, namespace: str) -> Quantity:
-        """What everybody else has taken, without saying who."""
-        return self.taken - self.by_namespace.get(namespace, ZERO)
-
 
 def shares(snapshot: Snapshot, key: DeviceKey) -> Mapping[str, Shared]:
     """Each capacity of a device by name; empty for a device that is not published or that cannot

@@ -51,12 +51,6 @@ class NotDrillable(Refused):
     code = "NOT_DRILLABLE"
 
 
-def last_passed(pool: NodePool, kind: Kind) -> datetime | None:
-    """When a drill of this kind last passed on a pool; None: never."""
-    passed = Drill.objects.filter(pool=pool, kind=kind.value, result=Result.PASSED.value)
-    return passed.order_by("-ended_at").values_list("ended_at", flat=True).first()
-
-
 def passed_by_pool() -> dict[tuple[int, str], datetime]:
     """By pool and kind, when it last passed; one query."""
     rows = Drill.objects.filter(result=Result.PASSED.value).order_by()

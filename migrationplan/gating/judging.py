@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from devices.forecasts.picture import Picture
 from devices.forecasts.warm import fresh
-from migrationplan.gates import GateVerdict, Outcome, Rule, Sample, Samples, p95_range, read
+from migrationplan.gates import GateVerdict, Outcome, Sample, Samples, p95_range, read
 from migrationplan.gates import Reading as Judged
 from migrationplan.gating import outside, standing, useful, ways
 from migrationplan.gating.subjects import Subject
@@ -178,13 +178,6 @@ def kept(reading: Reading) -> Samples:
         tuple(Sample(*one) for one in content["others"]),
         content["unknown"],
     )
-
-
-def judged_again(reading: Reading) -> Judged:
-    """The verdict on the samples that were kept, by the settings that were in force."""
-    names = ("margin", "tolerance", "slack", "least", "limit")
-    rule = Rule(Measure(reading.measure), **{name: reading.settings[name] for name in names})
-    return read(rule, kept(reading))
 
 
 def figures(judged: Judged, samples: Samples) -> Mapping[str, Any]:

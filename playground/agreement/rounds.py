@@ -207,7 +207,8 @@ def run_scheduler(release: str, seeds: range, folder: Path, *, questions: int = 
             derived = "DRADerivedAttributes" in gates
             one = with_sides(make(seed, questions, lists=gates.lists, derived=derived))
             try:
-                _ask_scheduler(scheduler, one, gates, tally, folder)
+                if _ask_scheduler(scheduler, one, gates, tally, folder):
+                    scheduler.forget()
             except Rejected as error:
                 tally.apart[f"object set refused: {str(error)[:90]}"] += 1
     return tally
@@ -215,9 +216,9 @@ def run_scheduler(release: str, seeds: range, folder: Path, *, questions: int = 
 
 def _ask_scheduler(
     scheduler: RealScheduler, one: ObjectSet, gates: Gates, tally: Tally, folder: Path
-) -> None:
-    """One set. Questions whose devices wait for binding are asked last: a Pod that is deleted
-    while it waits leaves its devices taken in the scheduler's memory for a while.
+) -> bool:
+    """One set; True where a Pod waited for binding. Such questions are asked last: a Pod that is
+    deleted while it waits leaves its devices taken in the scheduler's memory.
     """
     mine = {question.id: our_pod(one, question, gates) for question in one.questions}
     waits = binding_devices(one)
@@ -245,6 +246,7 @@ def _ask_scheduler(
             different.append(found | {"question": question.id})
     for found in different:
         keep(folder, tally, f"pod-{one.seed}-{found.pop('question')}", smaller(scheduler, found))
+    return waiting
 
 
 def smaller(scheduler: RealScheduler, found: dict[str, Any]) -> dict[str, Any]:

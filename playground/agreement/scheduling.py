@@ -106,6 +106,13 @@ class RealScheduler:
                 _remove(self._gateway, ref)
             time.sleep(0.5)
 
+    def forget(self) -> None:
+        """Starts the scheduler anew: what it remembers of a Pod that waited for binding outlives
+        the Pod, its claims and the whole set.
+        """
+        self._plane.stop_component(SCHEDULER)
+        self._plane.start_component(SCHEDULER)
+
     def again(self, question: Question) -> Scheduled:
         """Asks once more after a while, for answers that may be after-effects of the one before."""
         time.sleep(1)

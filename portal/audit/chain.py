@@ -66,11 +66,6 @@ def breaks(
         last, before = number, own
 
 
-def first_break(lines: Iterable[Line]) -> Break | None:
-    """The first line that does not follow, or None for a whole chain."""
-    return next(breaks(lines), None)
-
-
 def _written_as(
     previous: str, own: str, content: Mapping[str, Any], place_of: Callable[[str], int | None]
 ) -> int | None:

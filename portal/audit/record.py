@@ -76,11 +76,6 @@ def record_observed(
     return _append(line)
 
 
-def verify() -> Break | None:
-    """Walks the whole chain; None where every line proves."""
-    return next(all_breaks(), None)
-
-
 def all_breaks() -> Iterator[Break]:
     """Every break of the whole chain, from its beginning."""
     return breaks(_lines(), _place_of)

@@ -98,7 +98,7 @@ class Ground:
     def passes(self, drill: Drill) -> None:
         self.until(drill, lambda one: one.ended_at is not None)
         assert drill.result == "passed", (drill.result, drill.why, drill.evidence)
-        assert running.last_passed(self.pool, Kind(drill.kind)) == drill.ended_at
+        assert running.passed_by_pool()[self.pool.pk, drill.kind] == drill.ended_at
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:

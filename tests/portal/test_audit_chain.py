@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portal.audit.chain import GENESIS, Break, digest, first_break
+from portal.audit.chain import GENESIS, breaks, digest
 
 Line = tuple[int, str, str, dict[str, Any]]
 
@@ -48,8 +48,8 @@ def rewritten(lines: list[Line]) -> list[Line]:
     ],
 )
 def test_breaks(lines: list[Line], broken: int | None) -> None:
-    found = first_break(lines)
-    assert (found.number if isinstance(found, Break) else None) == broken
+    found = next(breaks(lines), None)
+    assert (found.number if found else None) == broken
 
 
 def test_the_order_of_keys_does_not_count() -> None:

@@ -160,10 +160,7 @@ def test_a_tenant_sees_its_own_part_and_the_rest_as_one() -> None:
         snapshot(by_number("48")), ("share.example.com", "node-p5", "card-0")
     ).values()
     assert (str(memory.taken), str(memory.total)) == ("50Gi", "80Gi")
-    assert (str(memory.by_namespace["team-a"]), str(memory.others_than("team-a"))) == (
-        "20Gi",
-        "30Gi",
-    )
+    assert str(memory.by_namespace["team-a"]) == "20Gi"
 
 
 def test_a_device_that_is_not_shared_has_no_shares() -> None:

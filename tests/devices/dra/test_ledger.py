@@ -78,7 +78,7 @@ def test_a_node_is_charged(number, node, resource, charged, by_devices, numa) ->
 
 def test_ordinary_pods_and_devices_are_two_streams() -> None:
     found = account(snapshot(by_number("10")), "node-i1", "cpu")
-    assert found.by_pods == parse("3") and found.free == parse("41")
+    assert found.charged - found.by_devices == parse("3") and found.free == parse("41")
     wide = [line for line in found.lines if line.claim == "team-a/wide"]
     assert [str(line.amount) for line in wide] == ["3", "5"]  # once, though two containers use it
 

@@ -16,7 +16,7 @@ from devices.fleet.ownershipbook import scan
 from devices.forecasts.warm import forget, fresh
 from devices.models import NodePool, Observed
 from migrationplan.drills import running
-from migrationplan.drills.running import NotDrillable, begin, give_up, last_passed, turn
+from migrationplan.drills.running import NotDrillable, begin, give_up, passed_by_pool, turn
 from migrationplan.drills.words import Kind
 from migrationplan.models import Drill, DrillMark
 from portal.alerts.models import Alert
@@ -89,8 +89,7 @@ def test_a_drill_goes_as_far_as_what_is_seen(pool: NodePool, operator: PlatformA
     assert (drill.result, drill.why) == ("passed", "Every step was proved.")
     slugs = [one.step for one in drill.marks.all()]
     assert slugs == ["begun", "ready", "stopped", "started", "published", "kept", "passed"]
-    assert last_passed(pool, Kind.DRIVER_RESTART) == drill.ended_at
-    assert last_passed(pool, Kind.NODE_LOSS) is None
+    assert passed_by_pool() == {(pool.pk, Kind.DRIVER_RESTART): drill.ended_at}
     assert AuditLine.objects.filter(action="drill.passed").count() == 1
     assert not Alert.objects.exists()
 
@@ -127,7 +126,7 @@ def test_given_up_it_has_no_result_that_counts(pool: NodePool, operator: Platfor
     drill = begun(pool, operator)
     give_up(drill, access=operator, request_id="r", now=timezone.now())
     drill.refresh_from_db()
-    assert drill.result == "given up" and last_passed(pool, Kind.DRIVER_RESTART) is None
+    assert drill.result == "given up" and passed_by_pool() == {}
     with pytest.raises(NotDrillable):
         give_up(drill, access=operator, request_id="r", now=timezone.now())
     assert begun(pool, operator).pk != drill.pk, "the node is free for another"

@@ -11,10 +11,10 @@ from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from devices.models import Claim
-from migrationplan.gates import Outcome
+from migrationplan.gates import Outcome, Rule, read
 from migrationplan.gating import Subject, judge
 from migrationplan.gating.definitions import STANDARD, Wish, change, retire, take_standard
-from migrationplan.gating.judging import EVERY, LATER, judged_again, kept, read_now
+from migrationplan.gating.judging import EVERY, LATER, kept, read_now
 from migrationplan.measures import Measure
 from migrationplan.models import Gate, Reading
 from portal.audit.models import AuditLine
@@ -93,7 +93,9 @@ def test_a_reading_is_written_once_and_can_be_judged_again(
     ways(claim, 30, "p1", path="plugin")
     found = reading(subject, a_gate(operator, Measure.PREPARED))
     row = Reading.objects.get(pk=found.pk)
-    again = judged_again(row)
+    names = ("margin", "tolerance", "slack", "least", "limit")
+    rule = Rule(Measure(row.measure), **{name: row.settings[name] for name in names})
+    again = read(rule, kept(row))
     assert (again.verdict, again.sentence) == (row.verdict, row.sentence)
     assert len(row.content["moved"]) == 30
     with pytest.raises(DatabaseError), transaction.atomic():
