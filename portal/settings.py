@@ -222,8 +222,9 @@ USERSESSIONS_TRACK_ACTIVITY = True
 # --- Templates ------------------------------------------------------------------------------------
 # So many approvers must say yes to a version before tenants can ask for it.
 TEMPLATE_APPROVALS = env.int("TEMPLATE_APPROVALS", default=1)
-# Seconds that a program waits for the API server's answer before it is told where to look for it.
-DRY_RUN_PATIENCE = 10.0
+# Seconds that a program waits for the API server's answer before it is told where to look for it;
+# fewer than the ten after which many clients give up.
+DRY_RUN_PATIENCE = 8.0
 
 # --- What is forgotten with time (portal.retention) -----------------------------------------------
 # Events of asks that are over; leaks that are gone; links and invitations that nobody can use.

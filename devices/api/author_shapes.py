@@ -12,11 +12,12 @@ from devices.authoring.reviews import Standing
 from devices.dra.templates.findings import Report
 from devices.dra.written import LONGEST, write
 from devices.models import ClaimTemplate, DryRun, TemplateVersion
+from portal.api.bodies import Body
 
 STATES = ["draft", "in review", "denied", "approved", "retired"]
 
 
-class ContentIn(serializers.Serializer):
+class ContentIn(Body):
     """A template's content: as `text` (YAML, comments are kept) or as `content` (JSON)."""
 
     text = serializers.CharField(
@@ -59,7 +60,7 @@ class TemplateIn(DraftIn):
     slug = serializers.CharField(max_length=63, help_text="Stands in addresses; never changes.")
 
 
-class AudienceIn(serializers.Serializer):
+class AudienceIn(Body):
     """Which tenants see a template."""
 
     audience = serializers.ChoiceField(choices=ClaimTemplate.Audience.choices)
@@ -68,13 +69,13 @@ class AudienceIn(serializers.Serializer):
     )
 
 
-class SubmitIn(serializers.Serializer):
+class SubmitIn(Body):
     """What the approver should know."""
 
     reason = serializers.CharField(default="", allow_blank=True, max_length=2000)
 
 
-class RetireIn(serializers.Serializer):
+class RetireIn(Body):
     """What to ask for instead, and why."""
 
     successor = serializers.CharField(

@@ -38,8 +38,8 @@ from devices.catalogue.capabilities import LONGEST_NOTE, say, served
 from devices.catalogue.classes import offers_for, search
 from devices.dra.features_table import Component
 from devices.dra.hardwarefacts import device_at, found_devices, pool_facts
+from portal.api.bodies import Body
 from portal.api.listpaging import list_page
-from portal.api.yesno import TrueOrFalse
 from portal.errors import Refused
 from portal.request_ids import request_id_of
 from tenants.api.base import PlatformView, TenantView
@@ -270,10 +270,10 @@ class Capabilities(Browsing):
         return Response(capabilities_json(served(), viewer))
 
 
-class SayIn(serializers.Serializer):
+class SayIn(Body):
     """How a gate is set; null takes back what was said."""
 
-    on = TrueOrFalse(allow_null=True)
+    on = serializers.BooleanField(allow_null=True)
     note = serializers.CharField(max_length=LONGEST_NOTE, allow_blank=True, default="")
 
 

@@ -11,6 +11,7 @@ from rest_framework import serializers
 
 from devices.tenancy.limit_rows import exact
 from devices.tenancy.spending import Budget, read_amount
+from portal.api.bodies import Body
 from tenants.limits import Line, Measure, Strip, What, bound_of
 from tenants.models import Grant, Limit, LimitWish
 
@@ -29,7 +30,7 @@ class AmountField(serializers.Field):
         return exact(value)
 
 
-class WhatIn(serializers.Serializer):
+class WhatIn(Body):
     """Which limit: devices of a class, a capacity of a class, or claims."""
 
     measure = serializers.ChoiceField(choices=[one.value for one in Measure])
@@ -111,7 +112,7 @@ class WishOut(serializers.ModelSerializer[LimitWish]):
         return f"A-{wish.approval}"
 
 
-class GrantIn(serializers.Serializer):
+class GrantIn(Body):
     """An offer."""
 
     namespace = serializers.CharField(max_length=63)

@@ -19,6 +19,7 @@ from devices.asks.claimlist import refusals
 from devices.asks.claims import describe_claim, extend_claim
 from devices.asks.releases import MOST_AT_A_TIME, release_several
 from devices.models import Claim
+from portal.api.bodies import Body
 from portal.api.etags import check_match, etag
 from portal.api.idempotency import once
 from portal.keyset import Order
@@ -32,7 +33,7 @@ from tenants.policy import PlatformAct
 PAGING = [OpenApiParameter("cursor", str), OpenApiParameter("limit", int)]
 
 
-class ExtendIn(serializers.Serializer):
+class ExtendIn(Body):
     """For how many days from now on."""
 
     days = serializers.IntegerField(
@@ -40,13 +41,13 @@ class ExtendIn(serializers.Serializer):
     )
 
 
-class NoteIn(serializers.Serializer):
+class NoteIn(Body):
     """What a claim is for."""
 
     note = serializers.CharField(allow_blank=True)
 
 
-class ReleaseIn(serializers.Serializer):
+class ReleaseIn(Body):
     """Which claims to release."""
 
     ids = serializers.ListField(

@@ -24,6 +24,7 @@ from devices.asks.verdict import GOALS, Verdict, waited
 from devices.dra.lifecycle import State
 from devices.models import Claim
 from portal.api import lasting
+from portal.api.bodies import Body
 from portal.errors import Invalid, Refused
 from portal.request_ids import request_id_of
 from tenants.access import Access
@@ -37,7 +38,7 @@ MOST_AT_ONCE = 100
 VERDICTS = [(one.value, one.value) for one in Verdict]
 
 
-class ClaimsIn(serializers.Serializer):
+class ClaimsIn(Body):
     """Several asks."""
 
     claims = serializers.ListField(

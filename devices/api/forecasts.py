@@ -25,12 +25,13 @@ from devices.forecasts.telling import evidence, next_step, told, waiting
 from devices.forecasts.whatif import CPU, MEMORY, Outlook
 from devices.models import Claim
 from devices.routing.paths import routed
+from portal.api.bodies import Body
 from portal.errors import Invalid
 from tenants.api.base import TenantView
 from tenants.models import Tenant
 
 
-class WhatIfIn(serializers.Serializer):
+class WhatIfIn(Body):
     """An ask that nobody makes yet."""
 
     template = serializers.SlugField(help_text="Slug of an approved template.")

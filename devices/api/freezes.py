@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from devices.models import Freeze
 from devices.tenancy.freezes import LONGEST_REASON, LONGEST_TARGET, freeze, frozen_for, lift
+from portal.api.bodies import Body
 from portal.api.idempotency import once
-from portal.api.yesno import TrueOrFalse
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, PlatformView, TenantView
 from tenants.models import ApiToken
@@ -21,7 +21,7 @@ from tenants.policy import PlatformAct
 OPERATE = ApiToken.Scope.OPERATE
 
 
-class FreezeIn(serializers.Serializer):
+class FreezeIn(Body):
     """What to freeze. `target` is the name of a class or a driver, or the slug of a tenant or a
     node pool (`pool`, and `change` for driver changes); empty for `all`. `path` closes only those
     nodes of a node pool that take it. Only freezes of requests may be `strict`.
@@ -30,7 +30,7 @@ class FreezeIn(serializers.Serializer):
     scope = serializers.ChoiceField(choices=Freeze.Scope.choices)
     target = serializers.CharField(max_length=LONGEST_TARGET, allow_blank=True, default="")
     path = serializers.ChoiceField(choices=Freeze.Path.choices, allow_blank=True, default="")
-    strict = TrueOrFalse(default=False)
+    strict = serializers.BooleanField(default=False)
     reason = serializers.CharField(max_length=LONGEST_REASON)
     until = serializers.DateTimeField(allow_null=True, default=None)
 

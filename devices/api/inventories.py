@@ -16,6 +16,7 @@ from devices.fleet.driftbook import DriftNow, Drifts, drift_now
 from devices.fleet.inventory import bring, record_now
 from devices.forecasts.warm import warm
 from devices.models import DriftLine, Inventory, InventoryLine, NodePool
+from portal.api.bodies import Body
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
 from tenants.api.base import PlatformView
@@ -48,7 +49,7 @@ class InventoryOut(serializers.ModelSerializer[Inventory]):
         read_only_fields = fields
 
 
-class InventoryIn(serializers.Serializer):
+class InventoryIn(Body):
     """What this version is; without `file` it is recorded from what the cluster shows now."""
 
     note = serializers.CharField(max_length=240)

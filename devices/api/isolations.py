@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from devices.fleet.isolationwishes import let, wish
 from devices.models import Isolation, IsolationPolicy
+from portal.api.bodies import Body
 from portal.request_ids import request_id_of
 from tenants.api.base import PlatformView
 from tenants.models import ApiToken
@@ -38,7 +39,7 @@ class IsolationOut(serializers.ModelSerializer[Isolation]):
         read_only_fields = fields
 
 
-class IsolationWishIn(serializers.Serializer):
+class IsolationWishIn(Body):
     """What to do: `look` anew at what it would touch, `apply`, `probe`, or `lift` (which says no to
     what is not closed yet). `why` is needed to close and to open.
     """

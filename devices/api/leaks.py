@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from devices.dra.codes import CODES
 from devices.fleet.leakboard import clean, keep
 from devices.models import LeakRow
+from portal.api.bodies import Body
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
 from tenants.api.base import PlatformView
@@ -46,13 +47,13 @@ class LeakOut(serializers.ModelSerializer[LeakRow]):
         read_only_fields = fields
 
 
-class KeepIn(serializers.Serializer):
+class KeepIn(Body):
     """Why it may stay."""
 
     why = serializers.CharField(max_length=240)
 
 
-class CleanIn(serializers.Serializer):
+class CleanIn(Body):
     """Why it goes; `typed` are the last five characters of the claim's name."""
 
     reason = serializers.CharField(max_length=240)

@@ -21,7 +21,7 @@ from devices.ledger.objectives import LONGEST, set_objectives
 from devices.ledger.promotion import record_of
 from devices.ledger.rollouts import LONGEST_WHY, act, start
 from devices.models import DriverRights, LedgerPolicy, LedgerRollout, LedgerRolloutMove
-from portal.api.yesno import TrueOrFalse
+from portal.api.bodies import Body
 from portal.request_ids import request_id_of
 from tenants.api.base import PAGED, PlatformView
 from tenants.models import ApiToken
@@ -56,7 +56,7 @@ class RolloutOut(serializers.ModelSerializer[LedgerRollout]):
         read_only_fields = fields
 
 
-class RolloutIn(serializers.Serializer):
+class RolloutIn(Body):
     """Which nodes come first, and the soak as ISO 8601 or seconds."""
 
     canaries = serializers.ListField(
@@ -65,7 +65,7 @@ class RolloutIn(serializers.Serializer):
     soak = serializers.DurationField()
 
 
-class RolloutActIn(serializers.Serializer):
+class RolloutActIn(Body):
     """Why, for the audit."""
 
     why = serializers.CharField(max_length=LONGEST_WHY)
@@ -86,17 +86,17 @@ class PromotionOut(serializers.Serializer):
     criteria = CriterionOut(many=True)
 
 
-class ObjectivesIn(serializers.Serializer):
+class ObjectivesIn(Body):
     """Per cent of what a node offers that may be charged, and minutes a Pod may wait for it."""
 
     most_charged = serializers.IntegerField(min_value=1, max_value=100)
     most_pending = serializers.IntegerField(min_value=1, max_value=LONGEST)
 
 
-class LedgerPolicyIn(serializers.Serializer):
+class LedgerPolicyIn(Body):
     """Whether every Pod waits while a ledger cannot be relied on."""
 
-    closes = TrueOrFalse()
+    closes = serializers.BooleanField()
 
 
 class LedgerClosedOut(serializers.Serializer):

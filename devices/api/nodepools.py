@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from devices.fleet.nodepools import Standing, Wish, change, define, remove, standings
 from devices.forecasts.warm import warm
 from devices.models import NodePool
+from portal.api.bodies import Body
 from portal.api.idempotency import once
 from portal.request_ids import request_id_of
 from tenants.access import PlatformAccess
@@ -38,7 +39,7 @@ class NodePoolOut(serializers.ModelSerializer[NodePool]):
         read_only_fields = fields
 
 
-class NodePoolIn(serializers.Serializer):
+class NodePoolIn(Body):
     """What a node pool is to be; labels are `key=value`, DaemonSets `namespace/name`."""
 
     name = serializers.CharField(max_length=80)

@@ -19,6 +19,7 @@ from devices.routing.rerouting import (
     set_route,
 )
 from devices.routing.routes import Path
+from portal.api.bodies import Body
 from portal.api.idempotency import once
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, PlatformView, TenantView
@@ -29,7 +30,7 @@ OPERATE = ApiToken.Scope.OPERATE
 PATHS = [(path.value, path.words) for path in Path]
 
 
-class RouteRuleIn(serializers.Serializer):
+class RouteRuleIn(Body):
     """What to set. `tenant` and `template` are slugs, empty for all; `starts_at` null is now."""
 
     device_class = serializers.CharField(max_length=LONGEST_NAME)
@@ -63,7 +64,7 @@ class RouteRuleOut(serializers.ModelSerializer[RouteRule]):
         )
 
 
-class PluginResourceIn(serializers.Serializer):
+class PluginResourceIn(Body):
     """Which class stands for a plugin's extended resource; `selector` is CEL that narrows it."""
 
     resource = serializers.CharField(max_length=LONGEST_NAME)

@@ -10,8 +10,8 @@ from rest_framework.response import Response
 
 from devices.asks.savedviews import Viewer, forget_view, save_view, visible
 from devices.models import SavedView
+from portal.api.bodies import Body
 from portal.api.idempotency import once
-from portal.api.yesno import TrueOrFalse
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, CallerView, PlatformView, TenantView
 from tenants.models import ApiToken
@@ -28,13 +28,13 @@ class ViewOut(serializers.ModelSerializer[SavedView]):
         read_only_fields = fields
 
 
-class ViewIn(serializers.Serializer):
+class ViewIn(Body):
     """What to keep: parameters of the list, by name."""
 
     name = serializers.CharField()
     query = serializers.DictField(child=serializers.CharField(allow_blank=True))
-    shared = TrueOrFalse(default=False)
-    opens_first = TrueOrFalse(
+    shared = serializers.BooleanField(default=False)
+    opens_first = serializers.BooleanField(
         default=False, help_text="The portal shows it where nothing is asked for."
     )
 

@@ -13,13 +13,14 @@ from devices.asks.tries import tries_of
 from devices.authoring.succession import successions
 from devices.models import Claim, ClaimEvent
 from devices.runbooks import address_of
+from portal.api.bodies import Body
 from portal.api.quick import QuickOut
 
 #: Lines of its history that a claim comes with.
 NEWEST = 50
 
 
-class ClaimIn(serializers.Serializer):
+class ClaimIn(Body):
     """An ask: which template, where, under which name, with which answers."""
 
     template = serializers.SlugField(help_text="Slug of an approved template.")

@@ -14,6 +14,7 @@ from devices.api.templates import TemplateView, readable
 from devices.authoring import dryruns
 from devices.authoring.drafts import read_text
 from devices.authoring.reviews import check
+from devices.authoring.serveranswers import await_answer
 from devices.authoring.tryout import dry_run, tenants
 from devices.models import DryRun
 from portal.api.operations import rehearses
@@ -52,7 +53,7 @@ class TryOut(TemplateView):
     def post(self, request: Request, slug: str, number: int) -> Response:
         """What the API server says to the objects of these answers; nothing is kept.
 
-        202 with the address of the answer where it takes longer than ten seconds.
+        202 with the address of the answer where it takes longer than eight seconds.
         """
         access = self.author()
         version = self.version(slug, number)
@@ -69,7 +70,7 @@ class TryOut(TemplateView):
             request_id=request_id_of(request),
             now=timezone.now(),
         )
-        row = dryruns.await_answer(row, seconds=0.0 if rehearses(request) else None)
+        row = await_answer(row, seconds=0.0 if rehearses(request) else None)
         where = reverse("api:dry-run", args=[row.public_id])
         status = 200 if row.answered_at else 202
         return Response(DryRunOut(row).data, status=status, headers={"Location": where})

@@ -7,12 +7,12 @@ from rest_framework import serializers
 
 from devices.models import Closure
 from devices.tenancy.closures import LONGEST_REASON
-from portal.api.yesno import TrueOrFalse
+from portal.api.bodies import Body
 from tenants.founding import LONGEST_NAME
 from tenants.models import Tenant, TenantNamespace
 
 
-class TenantIn(serializers.Serializer):
+class TenantIn(Body):
     """A new tenant; `owner` is the user name of its first owner."""
 
     slug = serializers.CharField(max_length=63)
@@ -38,11 +38,11 @@ class TenantOut(serializers.ModelSerializer[Tenant]):
         fields = ("slug", "name", "state", "priority", "created_at")
 
 
-class NamespaceIn(serializers.Serializer):
+class NamespaceIn(Body):
     """A namespace for a tenant: a new one, or one that the cluster has already."""
 
     name = serializers.CharField(max_length=63)
-    adopt = TrueOrFalse(default=False)
+    adopt = serializers.BooleanField(default=False)
 
 
 class PlaceOut(serializers.ModelSerializer[TenantNamespace]):
@@ -98,7 +98,7 @@ class SurveyOut(serializers.Serializer):
     claims = serializers.IntegerField()
 
 
-class ClosingAskIn(serializers.Serializer):
+class ClosingAskIn(Body):
     """Why, and the tenant's short name once more."""
 
     reason = serializers.CharField(max_length=LONGEST_REASON)

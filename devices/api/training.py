@@ -17,7 +17,7 @@ from devices.asks.stagehistory import question_from
 from devices.asks.training import ClaimAccount, claim_account, useful_time
 from devices.dra.training import Kind, Sums
 from devices.models import Claim
-from portal.api.yesno import TrueOrFalse
+from portal.api.bodies import Body
 from portal.errors import Invalid
 from tenants.api.base import KEY, PlatformView, TenantView
 from tenants.models import ApiToken, User
@@ -26,7 +26,7 @@ from tenants.policy import Act, PlatformAct
 SIGNAL = ApiToken.Scope.SIGNAL
 
 
-class SignalIn(serializers.Serializer):
+class SignalIn(Body):
     """One thing about a run. The claim is named by `claim` (its id), or by `namespace` and `pod`;
     with `claim`, `pod` says which of its Pods it is about (none: all of them).
 
@@ -42,7 +42,7 @@ class SignalIn(serializers.Serializer):
     pod = serializers.CharField(max_length=253, required=False, default="")
     run = serializers.CharField(max_length=120, required=False, default="", allow_blank=True)
     seconds = serializers.FloatField(required=False, default=None, allow_null=True, min_value=0)
-    ok = TrueOrFalse(required=False, default=True)
+    ok = serializers.BooleanField(required=False, default=True)
     step = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=0)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class SignalIn(serializers.Serializer):
         return attrs
 
 
-class SignalsIn(serializers.Serializer):
+class SignalsIn(Body):
     """Up to 500 at once, in any order."""
 
     signals = serializers.ListField(child=SignalIn(), min_length=1, max_length=MOST)

@@ -12,20 +12,21 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from devices.authoring.serveranswers import await_answer
 from devices.models import Proof
 from devices.routing import proofs
 from devices.routing.translating import translated
 from devices.translation.findings import Kind
 from devices.translation.translate import LONGEST
+from portal.api.bodies import Body
 from portal.api.operations import rehearses
-from portal.api.yesno import TrueOrFalse
 from portal.request_ids import request_id_of
 from tenants.api.base import TenantView
 from tenants.models import ApiToken
 from tenants.policy import Act
 
 
-class TranslationIn(serializers.Serializer):
+class TranslationIn(Body):
     """A manifest. `claim` is the id of a claim to use, empty for new templates.
 
     With `prove` the API server is asked by a dry run, in `namespace` where the manifest names none.
@@ -34,7 +35,7 @@ class TranslationIn(serializers.Serializer):
     text = serializers.CharField(max_length=LONGEST, trim_whitespace=False)
     claim = serializers.CharField(max_length=12, allow_blank=True, default="")
     namespace = serializers.CharField(max_length=63, allow_blank=True, default="")
-    prove = TrueOrFalse(default=False)
+    prove = serializers.BooleanField(default=False)
 
 
 class TranslationFindingOut(serializers.Serializer):
@@ -101,7 +102,7 @@ class Translations(TenantView):
     def post(self, request: Request, slug: str) -> Response:
         """Puts claims in the place of extended resources; keeps nothing.
 
-        With `prove`, 202 and the address of the proof where it takes longer than ten seconds.
+        With `prove`, 202 and the address of the proof where it takes longer than eight seconds.
         """
         access = self.access(slug)
         body = TranslationIn(data=request.data)
@@ -114,7 +115,7 @@ class Translations(TenantView):
             access.require(Act.ASK)
         if asked["prove"] and found.changed:
             first = access.tenant.namespaces.values_list("name", flat=True).first()
-            row = proofs.await_answer(
+            row = await_answer(
                 proofs.ask(
                     found.pairs,
                     tenant=access.tenant,
@@ -123,7 +124,7 @@ class Translations(TenantView):
                     request_id=request_id_of(request),
                     now=timezone.now(),
                 ),
-                seconds=0.0 if rehearses(request) else 10.0,
+                seconds=0.0 if rehearses(request) else None,
             )
         answer: dict[str, Any] = {
             "text": found.text,

@@ -6,14 +6,12 @@ writes down the answer. Pages hear of it by their event stream, programs wait a 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
 
 from devices.authoring import serveranswers
@@ -99,17 +97,6 @@ def put(objects: Sequence[Obj], gateway: Gateway) -> Said:
         words = "The API server would leave out, since a feature is off: " + ", ".join(dropped)
         return Said(True, "FIELD_DROPPED", words)
     return Said(True, "ACCEPTED", "The API server takes it.")
-
-
-def await_answer(
-    row: DryRun, *, seconds: float | None = None, pause: Callable[[float], None] = time.sleep
-) -> DryRun:
-    """The row once it is answered, or as it stands after so many seconds (a setting).
-
-    Call it outside of any transaction: what a worker commits must become visible.
-    """
-    patience = settings.DRY_RUN_PATIENCE if seconds is None else seconds
-    return serveranswers.await_answer(row, patience, pause)
 
 
 def find(public_id: str, person: UUID) -> DryRun | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol, TypeVar
+
+from django.conf import settings
 
 from devices.cluster.gateway import ClusterError, Forbidden, NotServed, Rejected
 
@@ -33,14 +34,15 @@ def refusal(error: ClusterError) -> tuple[bool | None, str]:
     return None, "CLUSTER_UNREACHABLE"
 
 
-def await_answer(row: Row, seconds: float, pause: Callable[[float], None] = time.sleep) -> Row:
-    """The row once it is answered, or as it stands after so many seconds.
+def await_answer(row: Row, *, seconds: float | None = None) -> Row:
+    """The row once it is answered, or as it stands after so many seconds (a setting).
 
     Call it outside of any transaction: what a worker commits must become visible.
     """
-    end, wait = time.monotonic() + seconds, 0.05
+    patience = settings.DRY_RUN_PATIENCE if seconds is None else seconds
+    end, wait = time.monotonic() + patience, 0.05
     while row.answered_at is None and time.monotonic() < end:
-        pause(wait)
+        time.sleep(wait)
         wait = min(wait * 1.5, 0.5)
         row.refresh_from_db()
     return row

@@ -6,8 +6,7 @@ namespace answer as they would answer anybody.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -94,13 +93,6 @@ def answer(public_id: str, *, gateway: Gateway, now: datetime) -> bool:
     if written:
         news.publish([found.topic], tenant=found.tenant.slug)
     return bool(written)
-
-
-def await_answer(
-    row: Proof, *, seconds: float = 10.0, pause: Callable[[float], None] = time.sleep
-) -> Proof:
-    """The row once it is answered, or as it stands after so many seconds; outside transactions."""
-    return serveranswers.await_answer(row, seconds, pause)
 
 
 def find(tenant: Tenant, public_id: str, person: UUID) -> Proof | None:

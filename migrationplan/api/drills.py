@@ -18,6 +18,8 @@ from devices.models import NodePool
 from migrationplan.drills.running import begin, give_up, passed_by_pool
 from migrationplan.drills.words import Kind
 from migrationplan.models import Drill, DrillMark
+from migrationplan.models.drill import RESULTS
+from portal.api.bodies import Body
 from portal.api.idempotency import once
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, PlatformView
@@ -44,6 +46,7 @@ class DrillOut(serializers.ModelSerializer[Drill]):
     pool = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
     mark = serializers.CharField(read_only=True)
     evidence_id = serializers.CharField(source="bundle")
+    result = serializers.ChoiceField(choices=RESULTS, allow_blank=True)
 
     class Meta:
         model = Drill
@@ -64,7 +67,7 @@ class DrillWithMarksOut(DrillOut):
         read_only_fields = fields
 
 
-class DrillIn(serializers.Serializer):
+class DrillIn(Body):
     """What is rehearsed on which node of which pool."""
 
     pool = serializers.SlugField()

@@ -17,6 +17,7 @@ from devices.models import NodePool
 from migrationplan.evidence.collecting import collect
 from migrationplan.evidence.download import sent
 from migrationplan.models import Evidence, Move
+from portal.api.bodies import Body
 from portal.api.idempotency import once
 from portal.errors import Invalid
 from portal.request_ids import request_id_of
@@ -42,7 +43,7 @@ class EvidenceBundleOut(serializers.ModelSerializer[Evidence]):
         read_only_fields = fields
 
 
-class EvidenceIn(serializers.Serializer):
+class EvidenceIn(Body):
     """Which moves of which pool, in which time; without moves all that were under way in it."""
 
     pool = serializers.SlugField()

@@ -22,8 +22,8 @@ from migrationplan.gating.definitions import (
 )
 from migrationplan.measures import Measure
 from migrationplan.models import Gate, Reading
+from portal.api.bodies import Body
 from portal.api.idempotency import once
-from portal.api.yesno import TrueOrFalse
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, PlatformView
 from tenants.models import ApiToken
@@ -53,7 +53,7 @@ class NewGateOut(GateOut):
         read_only_fields = fields
 
 
-class GateIn(serializers.Serializer):
+class GateIn(Body):
     """What a gate is to be. `margin` is a part of 1 (0.1: 10 of 100)."""
 
     name = serializers.CharField(max_length=80)
@@ -64,7 +64,7 @@ class GateIn(serializers.Serializer):
     least = serializers.IntegerField(required=False, max_value=2000)
     limit = serializers.FloatField(required=False)
     patience = serializers.DurationField(required=False)
-    trial = TrueOrFalse(required=False)
+    trial = serializers.BooleanField(required=False)
     url = serializers.CharField(required=False, max_length=500, allow_blank=True)
     query = serializers.CharField(required=False, allow_blank=True)
 

@@ -18,6 +18,7 @@ from devices.models import NodePool
 from migrationplan.models import Move, MoveEvent
 from migrationplan.moving.moves import begin, look_again, turn_back
 from migrationplan.steps import Direction
+from portal.api.bodies import Body
 from portal.api.idempotency import once
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, PlatformView
@@ -61,7 +62,7 @@ class MoveWithEventsOut(MoveOut):
         read_only_fields = fields
 
 
-class MoveIn(serializers.Serializer):
+class MoveIn(Body):
     """Which node of which pool goes which way."""
 
     pool = serializers.SlugField()

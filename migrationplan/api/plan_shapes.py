@@ -13,7 +13,7 @@ from migrationplan.models.plan import windows_from
 from migrationplan.phases import Audience, OnFailure
 from migrationplan.plans.wishes import WaveWish, wish_from_json
 from migrationplan.steps import Direction
-from portal.api.yesno import TrueOrFalse
+from portal.api.bodies import Body
 
 
 class WindowShape(serializers.Serializer):
@@ -25,7 +25,7 @@ class WindowShape(serializers.Serializer):
     zone = serializers.CharField(max_length=64)
 
 
-class WaveIn(serializers.Serializer):
+class WaveIn(Body):
     """What a wave may do. Either `percent` of each pool's nodes that no wave before took, or
     `nodes` by name. `soak` in seconds. `gates` are slugs. `rehearsed_days`: nodes start only
     while a rollback rehearsal passed so lately on each of its node pools; 0: it is not asked.
@@ -46,7 +46,7 @@ class WaveIn(serializers.Serializer):
     on_failure = serializers.ChoiceField(
         choices=[one.value for one in OnFailure], default=OnFailure.PAUSE.value
     )
-    evict_retryable = TrueOrFalse(default=False)
+    evict_retryable = serializers.BooleanField(default=False)
     approvals_needed = serializers.IntegerField(min_value=0, max_value=5, default=1)
     rehearsed_days = serializers.IntegerField(min_value=0, max_value=365, default=0)
     gates = serializers.ListField(child=serializers.SlugField(), default=list)
@@ -80,7 +80,7 @@ class ChangedWaveIn(WaveIn):
     revision = serializers.IntegerField()
 
 
-class PlanIn(serializers.Serializer):
+class PlanIn(Body):
     """Which node pools go which way: by a strategy, or by these waves."""
 
     name = serializers.CharField(max_length=80)
@@ -153,13 +153,13 @@ class PlanOut(serializers.ModelSerializer[Plan]):
         read_only_fields = fields
 
 
-class ReasonIn(serializers.Serializer):
+class ReasonIn(Body):
     """Why; it is kept."""
 
     reason = serializers.CharField(max_length=240)
 
 
-class SubmitPlanIn(serializers.Serializer):
+class SubmitPlanIn(Body):
     """What approvers read beside the wave."""
 
     reason = serializers.CharField(max_length=2000, default="", allow_blank=True)
@@ -171,13 +171,13 @@ class NodeReasonIn(ReasonIn):
     node = serializers.CharField(max_length=253)
 
 
-class NodeIn(serializers.Serializer):
+class NodeIn(Body):
     """Which node."""
 
     node = serializers.CharField(max_length=253)
 
 
-class StrategyIn(serializers.Serializer):
+class StrategyIn(Body):
     """A strategy; its waves have shares, not nodes."""
 
     name = serializers.CharField(max_length=80)
@@ -218,7 +218,7 @@ class StrategyOut(serializers.ModelSerializer[Strategy]):
         return [{**wish.as_json(), "soak": int(wish.soak.total_seconds())} for wish in wishes]
 
 
-class CalendarIn(serializers.Serializer):
+class CalendarIn(Body):
     """A time in which no node of these pools (none: of any) starts."""
 
     reason = serializers.CharField(max_length=240)

@@ -16,6 +16,7 @@ from devices.models import Claim
 from migrationplan.makingroom.choosing import Choice
 from migrationplan.makingroom.rooms import NoRoom, find, latency, propose, rivals
 from migrationplan.models import MakeRoom, RoomPod
+from portal.api.bodies import Body
 from portal.api.idempotency import once
 from portal.request_ids import request_id_of
 from tenants.api.base import KEY, PlatformView
@@ -91,7 +92,7 @@ class RoomOut(serializers.ModelSerializer[MakeRoom]):
         read_only_fields = fields
 
 
-class RoomIn(serializers.Serializer):
+class RoomIn(Body):
     """Which way for which request, and why it cannot wait."""
 
     ask = serializers.CharField(max_length=12)

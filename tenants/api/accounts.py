@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.api.yesno import TrueOrFalse
+from portal.api.bodies import Body
 from portal.request_ids import request_id_of
 from tenants.api.base import PAGED, PlatformView
 from tenants.localaccounts import (
@@ -49,7 +49,7 @@ class PersonOut(serializers.ModelSerializer[User]):
         read_only_fields = fields
 
 
-class PersonIn(serializers.Serializer):
+class PersonIn(Body):
     """Who gets an account."""
 
     username = serializers.CharField()
@@ -57,10 +57,10 @@ class PersonIn(serializers.Serializer):
     mail = serializers.CharField(required=False, default="", allow_blank=True)
 
 
-class ActiveIn(serializers.Serializer):
+class ActiveIn(Body):
     """Whether somebody may sign in."""
 
-    active = TrueOrFalse()
+    active = serializers.BooleanField()
 
 
 class LinkOut(serializers.Serializer):

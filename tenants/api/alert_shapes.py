@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from portal.alerts.models import MEDIA, SEVERITIES, Alert, Channel, Delivery, Route, Silence
 from portal.alerts.rules import Match, Severity
-from portal.api.yesno import TrueOrFalse
+from portal.api.bodies import Body
 
 
 class AlertOut(serializers.ModelSerializer[Alert]):
@@ -64,7 +64,7 @@ class NewChannelOut(ChannelOut):
         read_only_fields = fields
 
 
-class ChannelIn(serializers.Serializer):
+class ChannelIn(Body):
     """A webhook's https address, or a mail address."""
 
     name = serializers.CharField(max_length=60)
@@ -97,7 +97,7 @@ class DeliveryOut(serializers.ModelSerializer[Delivery]):
 LONGEST_MINUTES = 2 * 24 * 60
 
 
-class MatchIn(serializers.Serializer):
+class MatchIn(Body):
     """Which alerts are meant; what is left out means any."""
 
     code = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)
@@ -130,15 +130,17 @@ class AlertRouteIn(MatchIn):
     after_minutes = serializers.IntegerField(
         required=False, default=None, allow_null=True, min_value=1, max_value=LONGEST_MINUTES
     )
-    tells_end = TrueOrFalse(default=True)
+    tells_end = serializers.BooleanField(default=True)
 
 
 class AlertRouteOut(serializers.ModelSerializer[Route]):
     """A route."""
 
     channel = serializers.SlugRelatedField[Any](slug_field="public_id", read_only=True)
-    then = serializers.SlugRelatedField[Any](slug_field="public_id", read_only=True)
-    after = serializers.DurationField()
+    then = serializers.SlugRelatedField[Any](
+        slug_field="public_id", read_only=True, allow_null=True
+    )
+    after = serializers.DurationField(allow_null=True)
 
     class Meta:
         model = Route

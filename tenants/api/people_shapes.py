@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from portal.api.bodies import Body
 from portal.approvals.models import Approval, Delegation
 from portal.approvals.rules import Verdict
 from tenants.members import LONGEST_INVITATION
@@ -60,7 +61,7 @@ class ApprovalOut(serializers.ModelSerializer[Approval]):
         read_only_fields = fields
 
 
-class DecisionIn(serializers.Serializer):
+class DecisionIn(Body):
     """A yes, or a no with a comment."""
 
     verdict = serializers.ChoiceField(choices=[(one.value, one.value) for one in Verdict])
@@ -76,7 +77,7 @@ class DelegationOut(serializers.ModelSerializer[Delegation]):
         read_only_fields = fields
 
 
-class DelegationIn(serializers.Serializer):
+class DelegationIn(Body):
     """To whom, from when, until when."""
 
     borrower = serializers.CharField(help_text="User name.")
@@ -97,7 +98,7 @@ class MemberOut(serializers.ModelSerializer[Membership]):
         read_only_fields = fields
 
 
-class RoleIn(serializers.Serializer):
+class RoleIn(Body):
     """A role."""
 
     role = serializers.CharField()
@@ -125,7 +126,7 @@ class NewInvitationOut(InvitationOut):
         read_only_fields = fields
 
 
-class InvitationIn(serializers.Serializer):
+class InvitationIn(Body):
     """For whom, and what it makes of them."""
 
     role = serializers.CharField()
@@ -153,7 +154,7 @@ class GroupRoleOut(serializers.ModelSerializer[GroupRole]):
         read_only_fields = fields
 
 
-class GroupRoleIn(serializers.Serializer):
+class GroupRoleIn(Body):
     """Which group gives which role, and where."""
 
     group = serializers.CharField(max_length=200)

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 
 from devices.authoring import dryruns
+from devices.authoring.serveranswers import await_answer
 from devices.cluster import connect
 from devices.cluster.gateway import Gateway, Ref
 from devices.models import DryRun
@@ -99,7 +100,7 @@ def test_whoever_waits_gets_the_answer_as_soon_as_it_is_there() -> None:
 
     came = threading.Timer(0.3, later)
     came.start()
-    assert dryruns.await_answer(row, seconds=30).accepted is True
+    assert await_answer(row, seconds=30).accepted is True
     came.join()
 
 

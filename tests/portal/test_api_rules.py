@@ -10,15 +10,23 @@ from django.urls import get_resolver
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from rest_framework.serializers import BooleanField, Serializer, ValidationError
+from rest_framework.serializers import (
+    BooleanField,
+    CharField,
+    DictField,
+    FloatField,
+    IntegerField,
+    ListField,
+    Serializer,
+)
 
 from devices.asks.verdict import GOALS, Verdict, waited
 from devices.dra.lifecycle import State
+from portal.api.bodies import Body
 from portal.api.confirming import confirmation, confirmed
 from portal.api.examples import example_of
 from portal.api.fields import only
 from portal.api.standing import difference
-from portal.api.yesno import TrueOrFalse
 from portal.errors import Invalid
 
 CLAIM = {"id": "a", "state": "held", "devices": [{"node": "n1", "pool": "p"}], "explanation": None}
@@ -147,20 +155,65 @@ def shapes(kind: type[Serializer]) -> Iterator[type[Serializer]]:
         yield from shapes(below)
 
 
-def test_every_body_takes_true_and_false_and_nothing_like_it() -> None:
+def test_every_body_is_judged_by_the_types_of_json() -> None:
     assert get_resolver().url_patterns  # so that every shape is known
     lenient = [
-        f"{shape.__module__}.{shape.__name__}.{name}"
+        f"{shape.__module__}.{shape.__name__}"
         for shape in set(shapes(Serializer))
-        if shape.__name__.endswith("In")
-        for name, field in shape._declared_fields.items()
-        if isinstance(field, BooleanField) and not isinstance(field, TrueOrFalse)
+        if shape.__name__.endswith("In") and not issubclass(shape, Body)
     ]
-    assert lenient == [], "portal.api.yesno.TrueOrFalse"
+    assert lenient == [], "portal.api.bodies.Body"
 
 
-@pytest.mark.parametrize("other", [0, 1, "true", "no", "", [], 0.0])
-def test_what_is_only_like_true_or_false_is_refused(other: object) -> None:
-    with pytest.raises(ValidationError):
-        TrueOrFalse().run_validation(other)
-    assert TrueOrFalse().run_validation(False) is False
+class Inner(Body):
+    text = CharField()
+
+
+class Outer(Body):
+    yes = BooleanField(required=False)
+    count = IntegerField(required=False, min_value=1)
+    share = FloatField(required=False)
+    name = CharField(required=False, allow_null=True)
+    names = ListField(child=CharField(), required=False)
+    labels = DictField(child=CharField(), required=False)
+    inner = Inner(required=False)
+    inners = ListField(child=Inner(), required=False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"yes": False, "count": 2, "share": 0.5, "name": "a"},
+        {"count": 2.0, "share": 1, "name": None, "names": ["a"], "labels": {"a": "b"}},
+        {"inner": {"text": "a"}, "inners": [{"text": "a"}]},
+    ],
+)
+def test_what_the_document_says_is_taken(body: dict[str, Any]) -> None:
+    asked = Outer(data=body)
+    assert asked.is_valid(), asked.errors
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *({"yes": other} for other in (0, 1, "true", "no", "", [], 0.0)),
+        *({"count": other} for other in ("2", True, "", [2])),
+        *({"share": other} for other in ("0.5", False)),
+        *({"name": other} for other in (0, 1.5, True, ["a"], {})),
+        {"names": ["a", 1]},
+        {"labels": {"a": True}},
+        {"inner": {"text": 1}},
+        {"inners": [{"text": "a"}, {"text": 1}]},
+    ],
+)
+def test_what_is_only_like_it_is_refused_by_name(body: dict[str, Any]) -> None:
+    asked = Outer(data=body)
+    assert not asked.is_valid()
+    assert set(asked.errors) == set(body)
+
+
+def test_all_that_is_wrong_is_named_at_once() -> None:
+    asked = Outer(data={"count": 0, "name": 7})
+    assert not asked.is_valid()
+    assert asked.errors["name"] == ["Give text, in quotes."]
+    assert "greater than or equal to 1" in asked.errors["count"][0]
