@@ -35,7 +35,7 @@ def add_channel(
     name, address = name.strip(), address.strip()
     if not name:
         wrong["name"] = "Give it a name that people know."
-    elif Channel.objects.filter(name=name).exists():
+    elif Channel.objects.filter(name=name, removed_at=None).exists():
         wrong["name"] = "There is one of that name; take another."
     if problem := _unfit(medium, address):
         wrong["address"] = problem
@@ -88,8 +88,7 @@ def remove_channel(channel: Channel, *, person: UUID, request_id: str, now: date
     Route.objects.filter(channel=channel).delete()
     Route.objects.filter(then=channel).update(then=None, after=None)
     channel.removed_at, channel.secrets = now, []
-    channel.name = f"{channel.name[:40]} (until {now:%F %H%M})"
-    channel.save(update_fields=["removed_at", "secrets", "name"])
+    channel.save(update_fields=["removed_at", "secrets"])
     _record("alert.channel.removed", channel, person, request_id, now)
 
 

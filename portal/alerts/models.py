@@ -78,7 +78,7 @@ class Channel(models.Model):
     """
 
     public_id = models.CharField(max_length=12, unique=True, default=new_public_id)
-    name = models.CharField(max_length=60, unique=True)
+    name = models.CharField(max_length=60)
     medium = models.CharField(max_length=8, choices=MEDIA)
     address = models.CharField(max_length=500)
     secrets = ArrayField(models.CharField(max_length=80), default=list, blank=True)
@@ -89,6 +89,12 @@ class Channel(models.Model):
 
     class Meta:
         ordering = ["name"]
+        constraints = [
+            # The name of one that was removed may be given again.
+            models.UniqueConstraint(
+                fields=["name"], condition=models.Q(removed_at=None), name="one_channel_of_a_name"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name

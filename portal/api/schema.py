@@ -11,6 +11,7 @@ from drf_spectacular.openapi import AutoSchema
 
 from portal.api.endings import Ending
 from portal.api.examples import example_of
+from portal.api.links import add_links
 from portal.api.paging import CursorPaging
 from portal.api.problemcodes import codes_by_status
 from portal.api.problems import MEDIA_TYPE, TYPE_PREFIX, title_of
@@ -108,7 +109,7 @@ class BerthSchema(AutoSchema):
 
 
 def document_ground(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Adds problems, headers and examples to each operation (spectacular post-processing hook)."""
+    """Adds problems, headers, examples and links to each operation (a hook of spectacular)."""
     components = result.setdefault("components", {})
     components.setdefault("schemas", {})["Problem"] = PROBLEM
     components["parameters"] = GROUND
@@ -138,6 +139,7 @@ def document_ground(result: dict[str, Any], **_: Any) -> dict[str, Any]:
                 operation["responses"].setdefault(
                     str(status), {"$ref": f"#/components/responses/Problem{status}"}
                 )
+    add_links(result, METHODS)
     return result
 
 

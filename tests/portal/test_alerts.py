@@ -345,6 +345,9 @@ def test_a_removed_channel_hears_nothing_and_the_act_is_audited(receiver: Receiv
     channels.remove_channel(channel, person=ADMIN, request_id="r", now=NOON)
     deliver_due(LATER)
     assert receiver.got == [] and Delivery.objects.get().answer == "the channel was removed"
+    again = a_channel(receiver.url)
+    channels.remove_channel(again, person=ADMIN, request_id="r", now=NOON)
+    assert Channel.objects.filter(name=again.name).count() == 2, "a name may be given again"
     actions = set(AuditLine.objects.values_list("action", flat=True))
     assert {"alert.channel.made", "alert.route.made", "alert.channel.removed"} <= actions
 

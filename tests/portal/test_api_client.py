@@ -47,8 +47,10 @@ def test_it_asks_lists_and_releases(
     models = part("models")
     with django_db_blocker.unblock(), a_database("api_client") as database:
         token = filled(database)["tokens"]["tenant"]
-        with serving(database) as berth:
-            client = part("client").AuthenticatedClient(berth.address, token)
+        with (
+            serving(database) as berth,
+            part("client").AuthenticatedClient(berth.address, token) as client,
+        ):
             ask = models.ClaimInRequest(
                 template="gpu", namespace="tidewater-train", name="generated"
             )
