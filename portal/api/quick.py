@@ -1,13 +1,13 @@
-"""Shapes that are told quickly: how to read a field is found out once a page, not once a row.
+"""Shapes that are told quickly: how to read a field is found out once, not once a row.
 
 The answer is the one that REST framework gives, to the letter (a test compares).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 from django.utils import timezone
@@ -19,28 +19,35 @@ Act = Callable[[Any], Any]
 
 
 class QuickOut(BaseSerializer[Any]):
-    """Stands before `Serializer` among the bases of a shape that only goes out."""
+    """Stands before `Serializer` among the bases of a shape that only goes out.
 
-    @cached_property
-    def _plain(self) -> list[tuple[str, Act, Act]] | None:
-        """Name, reading and telling of each field; None where one has ways of its own."""
-        fields: list[Field] = list(self._readable_fields)  # type: ignore[attr-defined]
-        if not all(_is_plain(field) for field in fields):
-            return None
-        return [(str(field.field_name), _reading(field), _telling(field)) for field in fields]
+    Not for shapes whose methods look at the serializer they stand in: one serves all.
+    """
 
     def to_representation(self, instance: Any) -> Any:
         """What `Serializer` answers; where a thing lacks a field, it says what comes of that."""
-        if self._plain is None:
+        plan = plan_of(type(self), timezone.get_current_timezone_name())
+        if plan is None:
             return super().to_representation(instance)
         told = {}
         try:
-            for name, read, tell in self._plain:
+            for name, read, tell in plan:
                 value = read(instance)
                 told[name] = None if value is None else tell(value)
         except (AttributeError, KeyError):
             return super().to_representation(instance)
         return told
+
+
+@lru_cache(maxsize=256)
+def plan_of(shape: Callable[[], Any], zone: str) -> tuple[tuple[str, Act, Act], ...] | None:
+    """Name, reading and telling of each field in a time zone; None where one has its own ways."""
+    fields: list[Field] = list(shape()._readable_fields)
+    if not all(_is_plain(field) for field in fields):
+        return None
+    return tuple(
+        (str(field.field_name), _reading(field), _telling(field, zone)) for field in fields
+    )
 
 
 def _is_plain(field: Field) -> bool:
@@ -54,7 +61,7 @@ def _reading(field: Field) -> Act:
 
     def read(thing: Any) -> Any:
         for name in names:
-            thing = thing[name] if isinstance(thing, Mapping) else getattr(thing, name)
+            thing = thing[name] if isinstance(thing, dict) else getattr(thing, name)
             if callable(thing):
                 raise AttributeError(name)  # `Serializer` knows what to call
         return thing
@@ -62,11 +69,10 @@ def _reading(field: Field) -> Act:
     return read
 
 
-def _telling(field: Field) -> Act:
+def _telling(field: Field, zone: str) -> Act:
     tell: Act = field.to_representation
-    if type(field) is not DateTimeField or vars(field).keys() & {"format", "timezone"}:
-        return tell
-    if timezone.get_current_timezone_name() != "UTC":
+    plain = type(field) is DateTimeField and not vars(field).keys() & {"format", "timezone"}
+    if not plain or zone != "UTC":
         return tell
     nothing = timedelta()
 

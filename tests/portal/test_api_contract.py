@@ -153,10 +153,11 @@ class Contract:
     tokens: dict[str, str]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def served(
-    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: Any
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path: Path
 ) -> Iterator[Contract]:
+    """A world for each run: whoever tries everything closes the tenant in the end."""
     rates = {"API_READS_A_MINUTE": "1000000", "API_WRITES_A_MINUTE": "1000000"}
     with django_db_blocker.unblock(), a_database("api_contract") as database:
         world = filled(database)
@@ -167,11 +168,10 @@ def served(
             )
             with urllib.request.urlopen(ask, timeout=120) as answer:
                 found = json.load(answer)
-            folder = tmp_path_factory.mktemp("contract")
             put_real_things(found, world["values"])
-            (file := folder / "openapi.json").write_text(json.dumps(found))
+            (file := tmp_path / "openapi.json").write_text(json.dumps(found))
             take_nothing_else(found, world["values"]["slug"])
-            (narrow := folder / "narrow.json").write_text(json.dumps(found))
+            (narrow := tmp_path / "narrow.json").write_text(json.dumps(found))
             yield Contract(running, file, narrow, world["tokens"])
 
 
