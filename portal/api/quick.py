@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from functools import lru_cache
 from typing import Any
 
 from django.utils import timezone
@@ -16,6 +15,9 @@ from rest_framework.relations import RelatedField, SlugRelatedField
 from rest_framework.serializers import BaseSerializer
 
 Act = Callable[[Any], Any]
+Plan = tuple[tuple[str, Act, Act], ...]
+
+_PLANS: dict[tuple[type[BaseSerializer[Any]], str], Plan | None] = {}
 
 
 class QuickOut(BaseSerializer[Any]):
@@ -39,15 +41,16 @@ class QuickOut(BaseSerializer[Any]):
         return told
 
 
-@lru_cache(maxsize=256)
-def plan_of(shape: Callable[[], Any], zone: str) -> tuple[tuple[str, Act, Act], ...] | None:
+def plan_of(shape: type[QuickOut], zone: str) -> Plan | None:
     """Name, reading and telling of each field in a time zone; None where one has its own ways."""
-    fields: list[Field] = list(shape()._readable_fields)
-    if not all(_is_plain(field) for field in fields):
-        return None
-    return tuple(
-        (str(field.field_name), _reading(field), _telling(field, zone)) for field in fields
-    )
+    if (shape, zone) not in _PLANS:
+        fields: list[Field] = list(shape()._readable_fields)  # type: ignore[attr-defined]
+        _PLANS[shape, zone] = (
+            tuple((str(one.field_name), _reading(one), _telling(one, zone)) for one in fields)
+            if all(_is_plain(one) for one in fields)
+            else None
+        )
+    return _PLANS[shape, zone]
 
 
 def _is_plain(field: Field) -> bool:
