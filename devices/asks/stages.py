@@ -62,6 +62,8 @@ def stages(
                 before = moment
             drawn.append(Stage(word, "done", note))
         elif index == at and not settled:
+            if state == "held":
+                word = "Held"  # nothing is sent, and nothing is on its way
             lasted = words.in_words(words.span(now - since))
             drawn.append(Stage(word, "here", f"{lasted} so far", status_of(state).tone, since))
         else:

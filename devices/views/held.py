@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -18,6 +19,8 @@ from devices.asks.verdicts import Verdict, verdict
 from devices.models import Claim
 from portal.ui.htmx import wants_partial
 from tenants.access import platform_access, tenant_for
+
+PAGE_SIZE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,11 @@ def held(request: HttpRequest, slug: str) -> HttpResponse:
     access = tenant_for(request.user, slug)
     now = timezone.now()
     line = places()
+    page = page_of(request, [one for one in line if one.claim.tenant_id == access.tenant.pk])
     context = {
         "access": access,
-        "rows": rows((one for one in line if one.claim.tenant_id == access.tenant.pk), now),
+        "page": page,
+        "rows": rows(page, now),
         "full": len(line) >= LINE,
         "stream": reverse("events", args=[slug]),
         "now": now,
@@ -57,8 +62,10 @@ def platform_held(request: HttpRequest) -> HttpResponse:
     platform_access(request.user)
     now = timezone.now()
     line = places()
+    page = page_of(request, line)
     context = {
-        "rows": rows(line, now),
+        "page": page,
+        "rows": rows(page, now),
         "full": len(line) >= LINE,
         "whole": True,
         "stream": reverse("platform-events"),
@@ -66,6 +73,11 @@ def platform_held(request: HttpRequest) -> HttpResponse:
     }
     part = "devices/_held.html" if wants_partial(request) else "devices/held.html"
     return render(request, part, context)
+
+
+def page_of(request: HttpRequest, line: Sequence[Place]) -> Page[Place]:
+    """The page of the line that is asked for."""
+    return Paginator(line, PAGE_SIZE).get_page(request.GET.get("page"))
 
 
 def rows(line: Iterable[Place], now: datetime) -> list[Row]:

@@ -130,7 +130,7 @@ class TenantView(CallerView):
         if token is not None and (token.tenant is None or token.tenant.slug != slug):
             raise Http404
         if token is not None and self.request.method in SAFE:
-            access = tenant_through(token, slug)
+            access = tenant_through(token)
         else:
             access = tenant_for(self.request.user, slug)
         return access.narrowed(self.demand(scope))

@@ -62,3 +62,9 @@ def test_notes_say_when_how_long_after_and_how_long_so_far() -> None:
 @pytest.mark.parametrize("state", State)
 def test_every_state_has_a_place(state: State) -> None:
     assert len(stages(state, NOON, at(requested=0), NOON)) == len(STAGES)
+
+
+def test_what_is_held_is_not_said_to_be_sent() -> None:
+    drawn = stages("held", NOON, at(requested=0, held=1), NOON + timedelta(minutes=3))
+    assert [stage.word for stage in drawn[:3]] == ["Asked", "Held", "Allocated"]
+    assert (drawn[1].note, drawn[1].tone) == ("3 min so far", "hold")
