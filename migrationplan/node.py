@@ -82,7 +82,7 @@ def _lost(conversion: Conversion, look: Look, now: datetime) -> Decision | None:
 def _quiescing(at: Conversion, look: Look, now: datetime) -> Decision:
     """Closed to new Pods, and empty at two looks. Nobody is evicted."""
     if at.cancelled:
-        return Decision("given up before anything was changed", move=Step.OPENING)
+        return Decision("it is opened again, as it was", move=Step.OPENING)
     acts: tuple[Act, ...] = (Act.CLOSE, Act.TRY_TAINT)
     if at.direction is Direction.TO_PLUGIN and _needs_driver(at, look, now):
         acts = (*acts, Act.DRIVER_ON)

@@ -2,7 +2,7 @@
 
 The fast decoder refuses three things that the API server stores without complaint (opaque driver
 parameters and annotations are anybody's text): half of a surrogate pair, a number beyond a float,
-nesting beyond Python's recursion limit. Such an object must be shown, not stop the reader.
+nesting beyond its recursion limit. Such an object must be shown, not stop the reader.
 Must not know kinds or clients.
 """
 
@@ -35,6 +35,23 @@ def dumps(value: Any) -> bytes:
     except UnicodeEncodeError:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def too_deep(value: Any) -> bool:
+    """Whether a value nests deeper than anybody should have to show. Pythons differ in how deep
+    they read, so that none of them is asked.
+    """
+    level = [value]
+    for _ in range(DEEPEST):
+        held = [
+            one.values() if isinstance(one, dict) else one
+            for one in level
+            if isinstance(one, dict | list)
+        ]
+        if not held:
+            return False
+        level = [inner for one in held for inner in one]
+    return any(isinstance(one, dict | list) for one in level)
 
 
 def readable(raw: bytes) -> bytes:

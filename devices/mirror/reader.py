@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from devices.cluster.decoding import loads, readable
+from devices.cluster.decoding import loads, readable, too_deep
 from devices.dra.names import CLAIM_LABEL, TENANT_LABEL
 from devices.mirror import shapes
 from devices.mirror.rows import COLUMNS, Look, Row, without
@@ -45,10 +45,11 @@ class Reader:
         """
         note = ""
         try:
-            # Parameters for drivers, and their data, may hold numbers beyond a float: only decoding
-            # shows them.
-            if self._opaque and (b'"opaque"' in raw or b'"data"' in raw):
-                msgspec.json.decode(raw)
+            # Parameters for drivers, and their data, may hold numbers beyond a float, and nest
+            # without end: only decoding shows it.
+            opaque = self._opaque and (b'"opaque"' in raw or b'"data"' in raw)
+            if opaque and too_deep(msgspec.json.decode(raw)):
+                raise RecursionError
             obj = self._decode(raw)
         except (msgspec.DecodeError, RecursionError):
             raw, note = readable(raw), REWRITTEN

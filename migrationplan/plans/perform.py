@@ -142,7 +142,7 @@ def _freeze(wave: Wave, access: PlatformAccess, now: datetime) -> None:
 
 def rolls_back(wave: Wave) -> str:
     """The reason of what a rollback freezes and reroutes; each is done once for it."""
-    return f"{wave.plan.number}, wave {wave.position} ({wave.public_id}) rolls back"
+    return f"{wave.plan.number}, wave {wave.position} rolls back"
 
 
 def _freeze_pools(wave: Wave, direction: Direction, access: PlatformAccess, now: datetime) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.db.models import F
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -59,7 +60,7 @@ class Stage:
 def moves(request: HttpRequest) -> HttpResponse:
     """Every move, those under way first."""
     platform_access(request.user)
-    rows = Move.objects.select_related("pool").order_by("ended_at", "-pk")
+    rows = Move.objects.select_related("pool").order_by(F("ended_at").desc(nulls_first=True), "-pk")
     context = {
         "page": Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page")),
         "stream": reverse("platform-events"),

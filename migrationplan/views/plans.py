@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from devices.forecasts.warm import warm
-from migrationplan.models import Plan, Wave, WaveNode
+from migrationplan.models import Gate, Plan, Wave, WaveNode
 from migrationplan.phases import AT_REST, Phase, Stand
 from migrationplan.plans import leave, making, running
 from migrationplan.plans.lanes import heads, lanes
@@ -152,7 +152,7 @@ def _of_wave(request: HttpRequest, wave: Any, access: PlatformAccess) -> dict[st
         "lanes": lanes(rows, moves_of(wave, rows).values(), direction),
         "heads": heads(direction),
         "events": [(one, people[one.person] if one.person else "") for one in events],
-        "rules": words_of(wish_of(wave), []),
+        "rules": _rules(wave),
         "approval": approval,
         "leave": given.value,
         "leave_words": words,
@@ -174,6 +174,13 @@ def _of_wave(request: HttpRequest, wave: Any, access: PlatformAccess) -> dict[st
         "reason": request.POST.get("reason", ""),
         "word": wave.phase.replace(" ", "_"),
     }
+
+
+def _rules(wave: Wave) -> dict[str, str]:
+    """Its settings in words, its gates by their names."""
+    names = dict(Gate.objects.filter(slug__in=wave.gates).values_list("slug", "name"))
+    rules = words_of(wish_of(wave), [])
+    return rules | {"gates": ", ".join(names.get(one, one) for one in wave.gates) or "none"}
 
 
 def _listed(rows: Sequence[WaveNode], phase: Phase) -> str:

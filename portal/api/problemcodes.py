@@ -48,6 +48,10 @@ SPOKEN: dict[str, tuple[int, str]] = {
     "NOT_YOUR_APPROVAL": (403, "You gave no approval here that you could take back."),
     "OWN_TENANT": (403, "Nobody decides about their own tenant; somebody else does."),
     "APPROVAL_NOT_OPEN": (422, "It is decided already."),
+    "DATABASE_AWAY": (
+        503,
+        "Berth's database does not answer; ask again in a moment.",
+    ),
 }
 
 

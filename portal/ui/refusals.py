@@ -6,13 +6,16 @@ handlers below speak for it. Nothing here is logged as an error.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from typing import Final
 
 from django.core.exceptions import PermissionDenied
-from django.db import DataError
+from django.db import DataError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.template.loader import get_template
 from django.views.defaults import server_error
 
 from portal.api.handlers import bare_problem, is_for_programs
@@ -20,6 +23,8 @@ from portal.api.texts import WORDS, keepable
 from portal.errors import Invalid, NotPermitted, Refused
 from portal.ui.htmx import wants_partial
 
+#: After so many seconds it is worth asking a database again that did not answer.
+RETRY_SECONDS: Final = 5
 #: What a refusal of that status is called, above its message.
 _TITLES = {
     HTTPStatus.BAD_REQUEST: "That request makes no sense here",
@@ -81,6 +86,18 @@ class RefusalMiddleware:
         return None
 
 
+def _database_away(request: HttpRequest) -> HttpResponse:
+    """503: PostgreSQL restarts, cannot be reached, or has no room left (its class 53)."""
+    said = "Berth's database does not answer; trying again in a moment is safe."
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    if is_for_programs(request):
+        answer: HttpResponse = bare_problem(request, "DATABASE_AWAY", said, status=status)
+    else:
+        answer = HttpResponse(get_template("503.html").render(), status=status)
+    answer["Retry-After"] = str(RETRY_SECONDS)
+    return answer
+
+
 def _kept(given: QueryDict) -> bool:
     """Whether all of it, names and values, can be kept."""
     return all(keepable(text) for name, texts in given.lists() for text in (name, *texts))
@@ -108,7 +125,11 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """handler500: a bug. Django has logged it already; the answer says nothing of its insides."""
+    """handler500: a bug, or a database that is away. Django has logged it already; the answer says
+    nothing of its insides.
+    """
+    if isinstance(sys.exception(), OperationalError | InterfaceError):
+        return _database_away(request)
     if is_for_programs(request):
         said = "Something broke on our side; trying again in a moment is safe."
         return bare_problem(request, "INTERNAL", said, status=HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -116,6 +116,9 @@ STATUSES: dict[str, Status] = {
         Tone.WAIT, "unknown", "Inconclusive", "Too few samples.", "A person decides."
     ),
     "paused": Status(Tone.WAIT, "paused", "Paused", "A gate stopped it.", "A person decides."),
+    "wave_running": Status(
+        Tone.RUN, "run", "Running", "Its nodes move.", "Every node is through, or it is paused."
+    ),
     "soaking": Status(
         Tone.RUN, "wait", "Soaking", "Every node is through.", "Its time is over and gates agree."
     ),

@@ -370,7 +370,7 @@ def test_a_rollback_freezes_its_node_pools_and_drivers_once_and_only_while_it_la
         ("change", "h100", ""),
         ("pool", "h100", "dra"),
     ]
-    reason = f"{wave.plan.number}, wave 1 ({wave.public_id}) rolls back"
+    reason = f"{wave.plan.number}, wave 1 rolls back"
     assert {one.reason for one in found} == {reason}
     lift(
         access=operator, public_id=found[1].public_id, request_id="request-l", now=NOON
