@@ -6,7 +6,7 @@ import pytest
 
 from devices.cluster.decoding import TOO_DEEP, dumps, loads, readable
 
-DEEP = b'{"a":' + b"[" * 5000 + b"]" * 5000 + b',"b":"x]]"}'
+DEEP = b'{"a":' + b"[" * 50_000 + b"]" * 50_000 + b',"b":"x]]"}'
 
 
 @pytest.mark.parametrize(
